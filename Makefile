@@ -1,5 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# The only entry of the build; `make help` lists the targets.
+# The only entry of the build.
+#
+## make                 everything, into build/
+## make run             switch, agent and collectd in the foreground; DURATION=S stops after S seconds
+## make demo            the same with a real fault: see an alarm raised and cleared
+## make check           all tests; check-unit, check-stress, check-system for a part
+## make bench           the benchmarks, into build/bench.json
+## make lint            static analysis, house rules, formatting; make format mends the latter
+## make fuzz            the attach fuzzer; FUZZ_SECONDS=60
+## make install         DESTDIR= PREFIX=/usr/local
+## make lib | switch | agent | plugin | cli | tests     one room
+## make clean | distclean | deps
+##
+## Variables: CC=clang, CFLAGS, CPPFLAGS, LDFLAGS, BUILD=folder, SANITIZE=address,undefined or
+## thread (in folders of their own), WERROR=1, V=1, PYTHON, PYTEST_ARGS='-k name', DEPS=no (do not
+## look for missing packages).
 #
 # Each room (lib, switch, agent, ...) describes itself in its module.mk. Sources are
 # found by wildcard. Everything is written below $(BUILD), configure's output too.
@@ -150,7 +165,7 @@ distclean:
 	rm -rf build build-*
 
 help:
-	@sed -n 's/^#  //p' contrib/scripts/help.txt
+	@sed -n 's/^## \{0,1\}//p' Makefile
 
 FORCE:
 .PHONY: all run demo bench deps clean distclean help FORCE

@@ -9,7 +9,7 @@ programs += $(BUILD)/pmdpulse-agent
 agent_cppflags = $(SYSTEMD_CFLAGS) $(YAJL_CFLAGS) $(ELFUTILS_CFLAGS)
 agent_libs = $(SYSTEMD_LIBS) $(YAJL_LIBS) $(ELFUTILS_LIBS) -lm
 
-$(O)/agent/%.o: ROOM_CPPFLAGS = $(agent_cppflags)
+$(O)/agent/%.o $(BUILD)/lint/agent/%: ROOM_CPPFLAGS = $(agent_cppflags)
 
 $(BUILD)/pmdpulse-agent: LIBS = $(agent_libs)
 $(BUILD)/pmdpulse-agent: $(agent_objects) $(lib_a)

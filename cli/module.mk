@@ -9,7 +9,7 @@ programs += $(BUILD)/pmdpulse
 cli_cppflags = $(YAJL_CFLAGS)
 cli_libs = $(YAJL_LIBS) -lm
 
-$(O)/cli/%.o: ROOM_CPPFLAGS = $(cli_cppflags)
+$(O)/cli/%.o $(BUILD)/lint/cli/%: ROOM_CPPFLAGS = $(cli_cppflags)
 
 $(BUILD)/pmdpulse: LIBS = $(cli_libs)
 $(BUILD)/pmdpulse: $(cli_objects) $(lib_a)

@@ -8,15 +8,17 @@ programs += $(BUILD)/pmdpulse.so
 
 plugin_cppflags = $(COLLECTD_CFLAGS) $(YAJL_CFLAGS)
 
-$(O)/collectd-plugin/%.o: ROOM_CPPFLAGS = $(plugin_cppflags)
-$(O)/collectd-plugin/%.o: ROOM_CFLAGS = -fPIC
+plugin_outputs := $(O)/collectd-plugin/% $(BUILD)/lint/collectd-plugin/%
+$(plugin_outputs): ROOM_CPPFLAGS = $(plugin_cppflags)
+$(plugin_outputs): ROOM_CFLAGS = -fPIC
 # HAVE_CONFIG_H means collectd's config.h: ours must not be in reach.
-$(O)/collectd-plugin/%.o: PMDP_CPPFLAGS := -D_GNU_SOURCE -Ilib
+$(plugin_outputs): PMDP_CPPFLAGS := $(filter-out -I$(BUILD),$(PMDP_CPPFLAGS))
 
 $(BUILD)/pmdpulse.so: LIBS = $(YAJL_LIBS)
-$(BUILD)/pmdpulse.so: $(plugin_objects) $(lib_a)
+$(BUILD)/pmdpulse.so: $(plugin_objects) $(lib_a) collectd-plugin/pmdpulse.map
 	$(say) LD $@
-	$(Q)$(call link,-shared -Wl$(comma)--exclude-libs$(comma)ALL $^)
+	$(Q)$(call link,-shared -Wl$(comma)--version-script=collectd-plugin/pmdpulse.map \
+		$(plugin_objects) $(lib_a))
 
 plugin: $(BUILD)/pmdpulse.so
 .PHONY: plugin

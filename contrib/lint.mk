@@ -1,2 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: lint-rules-self-test
+# Static analysis, house rules and formatting.
+
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
+CPPCHECK ?= cppcheck
+SHELLCHECK ?= shellcheck
+
+c_rooms := lib switch agent collectd-plugin cli
+c_files := $(wildcard $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h)
+shell_files := $(wildcard .ci/run contrib/*/*.sh tests/*.sh tests/*/*.sh)
+
+lint: lint-rules lint-format lint-shell lint-c lint-tidy
+
+lint-rules: lint-rules-self-test
+	@$(PYTHON) contrib/scripts/check-rules.py
+lint-rules-self-test:
+	@$(PYTHON) contrib/scripts/check-rules.py --self-test
+
+lint-format:
+	@$(DEPS) lint
+	$(if $(c_files),@$(CLANG_FORMAT) --dry-run --Werror $(c_files))
+
+format:
+	@$(DEPS) lint
+	$(if $(c_files),$(CLANG_FORMAT) -i $(c_files))
+
+lint-shell:
+	@$(DEPS) lint
+	@$(SHELLCHECK) $(shell_files)
+
+lint-c: $(BUILD)/build_info.h
+	@mkdir -p $(BUILD)/lint/cppcheck
+	@$(CPPCHECK) --quiet --error-exitcode=1 --std=c11 --inline-suppr \
+		--enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
+		--suppress=missingIncludeSystem -Ilib -I$(BUILD) $(filter %.c,$(c_files))
+
+# clang-tidy is slow, so each file leaves a stamp. It hangs on the object, which knows the
+# headers that the file includes.
+tidy_stamps := $(foreach f,$(lib_sources) $(switch_sources) $(agent_sources) $(plugin_sources) \
+	$(cli_sources),$(BUILD)/lint/$f.tidy)
+lint-tidy: $(tidy_stamps)
+$(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(say) TIDY $*.c
+	$(Q)$(CLANG_TIDY) --quiet $*.c -- $(filter-out -M%,$(ROOM_CPPFLAGS) $(PMDP_CPPFLAGS)) \
+		$(CPPFLAGS) $(PMDP_CFLAGS) $(ROOM_CFLAGS)
+	@touch $@
+
+.PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-c lint-tidy format

@@ -11,7 +11,7 @@ programs += $(BUILD)/pmdpulse-switch
 switch_cppflags = $(DPDK_CFLAGS) $(SYSTEMD_CFLAGS) $(YAJL_CFLAGS) $(URCU_CFLAGS)
 switch_libs = $(DPDK_LIBS) $(SYSTEMD_LIBS) $(YAJL_LIBS) $(URCU_LIBS) -lm
 
-$(O)/switch/%.o: ROOM_CPPFLAGS = $(switch_cppflags)
+$(O)/switch/%.o $(BUILD)/lint/switch/%: ROOM_CPPFLAGS = $(switch_cppflags)
 $(O)/switch-hooks/%.o: ROOM_CPPFLAGS = $(switch_cppflags) -DPMDP_TEST_HOOKS
 
 $(O)/switch-hooks/%.o: switch/%.c $(BUILD)/build_info.h
