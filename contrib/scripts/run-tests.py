@@ -10,6 +10,7 @@ passed, 77 skipped with its last line as the reason, anything else failed).
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -46,14 +47,25 @@ def count_program(code, output):
     return totals
 
 
+def run(command, timeout_s, **pipes):
+    """Exit code (-1 after the timeout) and output of a command that leaves no process behind."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True,
+                          **pipes) as process:
+        try:
+            output = process.communicate(timeout=timeout_s)[0]
+            return process.returncode, output or b""
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output = process.communicate()[0] or b""
+            return -1, output + f"\nstill running after {timeout_s:.0f} s\n".encode()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
+
+
 def run_program(path, timeout_s):
     started = time.monotonic()
-    try:
-        done = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
-        code, output = done.returncode, done.stdout
-    except subprocess.TimeoutExpired as late:
-        code, output = -1, (late.stdout or b"") + f"\nstill running after {timeout_s} s\n".encode()
+    code, output = run([path], timeout_s, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = output.decode(errors="replace")
     totals = count_program(code, output)
     if totals.failed:
@@ -71,13 +83,13 @@ def run_program(path, timeout_s):
     return totals
 
 
-def run_pytest(folder, build, extra):
+def run_pytest(folder, build, timeout_s, extra):
     report = os.path.join(build, "pytest.xml")
     if os.path.exists(report):
         os.unlink(report)
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
                f"--junitxml={report}", folder, *extra]
-    code = subprocess.run(command, check=False).returncode
+    code, _ = run(command, timeout_s)
     totals = Totals()
     try:
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
@@ -85,7 +97,7 @@ def run_pytest(folder, build, extra):
             skipped = int(suite.get("skipped", 0))
             totals.add(Totals(int(suite.get("tests", 0)) - failed - skipped, failed, skipped))
     except (OSError, ElementTree.ParseError) as error:
-        print(f"no pytest report: {error}")
+        print(f"pytest left no report (exit code {code}): {error}")
     if code not in (0, 5) and totals.failed == 0:  # 5: no tests there
         totals.failed = 1
     return totals
@@ -95,6 +107,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build", help="where reports go")
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="per program")
+    parser.add_argument("--pytest-timeout", type=float, default=1200, metavar="S", help="for all")
     parser.add_argument("--pytest", metavar="FOLDER", help="a folder of pytest files")
     parser.add_argument("programs", nargs="*")
     args, extra = parser.parse_known_args()
@@ -104,7 +117,7 @@ def main():
     for path in args.programs:
         totals.add(run_program(path, args.timeout))
     if args.pytest:
-        totals.add(run_pytest(args.pytest, args.build, extra))
+        totals.add(run_pytest(args.pytest, args.build, args.pytest_timeout, extra))
     print(totals)
     return 1 if totals.failed else 0
 
