@@ -69,7 +69,7 @@ def run_program(path, timeout_s):
     output = output.decode(errors="replace")
     totals = count_program(code, output)
     if totals.failed:
-        print(output, end="" if output.endswith("\n") else "\n")
+        print(output.strip())
     elif totals.skipped:
         reasons = SKIP_REASON.findall(output) or output.strip().splitlines()[-1:]
         print("\n".join(reasons))
