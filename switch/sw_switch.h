@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+/*
+ * The switch as one object: what main creates, in the order of its fields, and commands work on.
+ *
+ * Control side, main thread: one epoll loop (sw_loop.c) over signals, a housekeeping timer and the
+ * control socket. sw_ctl (sw_ctl.h) is asked to serve when its descriptor (an epoll of its own) is
+ * readable; its handlers call the functions of sw_port.h, sw_stats.h, sw_flow.h and those below, all
+ * of which run in the main thread. Fast side: PMD threads (sw_pmd.h). They share no lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sw_error.h"
+#include "sw_pmd.h"
+#include "sw_port.h"
+#include "sw_settings.h"
+
+struct pmdp_publisher;
+struct sw_ctl;
+struct sw_flow_table;
+struct sw_plan;
+struct sw_rcu;
+
+#define SW_HOUSEKEEP_MS 50
+
+struct sw_options {
+	char instance[64];
+	char rundir[256]; // resolved
+	const char *file; // start-up file, NULL = none
+};
+
+struct sw_switch {
+	struct sw_options options;
+	struct sw_settings settings; // as applied
+	cpu_set_t allowed_cpus;      // the process' affinity at start
+	bool has_hugepages;
+	uint64_t start_ns;           // CLOCK_MONOTONIC
+
+	struct pmdp_publisher *pub;
+	uint64_t tsc_hz; // 0: beats carry CLOCK_MONOTONIC
+	struct sw_rcu *rcu;
+	struct sw_ports ports;
+	struct sw_pmds pmds;
+	struct sw_plan *plan;
+	struct sw_flow_table *flows;
+	struct sw_ctl *ctl;
+
+	int epoll_fd;
+	int timer_fd;
+	int signal_fd;
+	bool is_starting; // the start-up file is being read: plans wait
+	bool is_stopping;
+};
+
+/*
+ * Bring the switch in line with wanted: PMD threads, keepalive, scheduling. On success (and on
+ * -ETIMEDOUT: a PMD does not answer, the rest follows when it does) sw->settings is wanted.
+ * -EINVAL: a value can't be (err says which), nothing was changed.
+ */
+int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err);
+
+// The cores that settings ask for, with the default resolved.
+void sw_switch_pmd_cpus(const struct sw_switch *sw, const struct sw_settings *settings,
+			cpu_set_t *out_cpus);
+
+// Signs of life, port slots, deferred frees, plans. From the timer and while control waits.
+void sw_switch_housekeep(struct sw_switch *sw);
+
+uint64_t sw_now_ns(void); // CLOCK_MONOTONIC
+
+#ifdef PMDP_TEST_HOOKS
+/*
+ * `test-hook PMD ACTION [MS]`: ACTION spin (endless loop in sw_test_spin, MS or for ever), block (in
+ * a system call, MS), exit (the thread ends unannounced). PMD: a name or "core:N".
+ */
+int sw_test_hook(struct sw_switch *sw, int argc, const char *const *argv, struct sw_error *err);
+#endif
