@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// The table of commands. Those with cmd_plain are the switch's own and pass through as they are.
+#include <string.h>
+
+#include "cli.h"
+
+const struct cli_command cli_commands[] = {
+	{"status", "", "switch, agent and collectd relay: up or not, and the states of all threads", 0, 0,
+	 cmd_status},
+	{"pmd-health-show", "", "a row per thread: state, beat age, last stall with cause and culprit", 0, 0,
+	 cmd_health},
+	{"events", "[--follow] [--since TIME]",
+	 "incidents, raise and clear; TIME is RFC 3339, seconds since 1970, or 90s, 10m, 2h, 1d ago", 0, -1,
+	 cmd_events},
+	{"top", "[-d SECONDS] [-n TIMES]", "live view of all threads", 0, -1, cmd_top},
+	{"pmd-stats-show", "", "packets, cache hits and cycles per PMD since the last clear", 0, 0, cmd_stats},
+	{"pmd-stats-clear", "", "start those counters anew", 0, 0, cmd_plain},
+	{"pmd-rxq-show", "", "which PMD polls which receive queue", 0, 0, cmd_rxq},
+	{"show", "", "ports with their devices and link states", 0, 0, cmd_show},
+	{"dump-ports", "", "counters and drops by reason of every port", 0, 0, cmd_dump_ports},
+	{"add-port", "NAME DEVARGS [KEY=VALUE...]", "add a port on any DPDK device", 2, -1, cmd_plain},
+	{"del-port", "NAME", "remove a port", 1, 1, cmd_plain},
+	{"add-flow", "FLOW", "add a flow rule (ovs-ofctl syntax)", 1, 1, cmd_plain},
+	{"add-flows", "FILE", "add the rules of a file, one per line; - reads standard input", 1, 1,
+	 cmd_flows_file},
+	{"replace-flows", "FILE", "replace all rules by those of a file, all or nothing", 1, 1,
+	 cmd_flows_file},
+	{"del-flows", "[MATCH]", "delete the rules that MATCH covers, or all", 0, 2, cmd_plain},
+	{"dump-flows", "[MATCH]", "flow rules with their counters", 0, 2, cmd_dump_flows},
+	{"set", "KEY=VALUE...", "change settings while running, all or nothing", 1, -1, cmd_plain},
+	{"get", "[KEY]", "settings with value, default and meaning", 0, 1, cmd_get},
+	{"version", "", "versions of this command and of the running switch", 0, 0, cmd_version},
+	{"list-commands", "", "commands that the running switch knows", 0, 0, cmd_plain},
+	{"help", "", "this list", 0, 0, cmd_help},
+	{NULL, NULL, NULL, 0, 0, NULL},
+};
+
+// test-hook exists in test builds of the switch only; it is passed on but not listed.
+static const struct cli_command hidden = {"test-hook", "HOOK [ARG...]", "", 1, -1, cmd_plain};
+
+const struct cli_command *cli_command_find(const char *name)
+{
+	for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
+		if (strcmp(c->name, name) == 0)
+			return c;
+	}
+	return strcmp(name, hidden.name) == 0 ? &hidden : NULL;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// Commands that the switch answers by itself: flows, settings, and all that pass through.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build_info.h"
+#include "cli.h"
+#include "pmdp_json.h"
+
+// Without -j: text as it is, a list one entry a line, any other document as JSON.
+static void print_data(struct cli *cli, yajl_val data)
+{
+	if (cli->is_json) {
+		cli_json_print(data);
+	} else if (YAJL_IS_STRING(data)) {
+		const char *text = YAJL_GET_STRING(data);
+		size_t len = strlen(text);
+
+		fputs(text, stdout);
+		if (len > 0 && text[len - 1] != '\n')
+			putchar('\n');
+	} else if (YAJL_IS_ARRAY(data)) {
+		for (size_t i = 0; i < YAJL_GET_ARRAY(data)->len; i++)
+			print_data(cli, YAJL_GET_ARRAY(data)->values[i]);
+	} else if (data != NULL && !YAJL_IS_NULL(data) &&
+		   !(YAJL_IS_OBJECT(data) && YAJL_GET_OBJECT(data)->len == 0)) {
+		cli_json_print(data);
+	}
+}
+
+int cmd_plain(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	print_data(cli, cli_get(reply, "data"));
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
+
+// The file is read here, because the switch may not see it: one argument a line, blank ones too, so
+// that the switch's complaints carry the right line number.
+int cmd_flows_file(struct cli *cli, int argc, char **argv)
+{
+	bool is_stdin = strcmp(argv[1], "-") == 0;
+	FILE *file = is_stdin ? stdin : fopen(argv[1], "re");
+	char **lines = NULL, *line = NULL;
+	size_t n = 0, room = 0, size = 0;
+	yajl_val reply;
+	ssize_t len;
+	int rc;
+
+	(void)argc;
+	if (file == NULL)
+		return cli_fail("%s: %s", argv[1], strerror(errno));
+	while ((len = getline(&line, &size, file)) >= 0) {
+		if (len > 0 && line[len - 1] == '\n')
+			line[len - 1] = 0;
+		if (n == room) {
+			room = room ? room * 2 : 256;
+			lines = realloc(lines, room * sizeof(*lines));
+			if (lines == NULL)
+				return cli_fail("out of memory");
+		}
+		lines[n] = strdup(line);
+		if (lines[n++] == NULL)
+			return cli_fail("out of memory");
+	}
+	rc = ferror(file) ? cli_fail("%s: %s", argv[1], strerror(errno)) : CLI_OK;
+	if (!is_stdin)
+		fclose(file);
+	if (rc == CLI_OK)
+		rc = cli_call(cli, "ctl", argv[0], (int)n, lines, &reply);
+	if (rc == CLI_OK) {
+		print_data(cli, cli_get(reply, "data"));
+		yajl_tree_free(reply);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(lines[i]);
+	free(lines);
+	free(line);
+	return rc;
+}
+
+int cmd_dump_flows(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply, flows;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	flows = cli_get(cli_get(reply, "data"), "flows");
+	if (cli->is_json || !YAJL_IS_ARRAY(flows)) {
+		print_data(cli, cli_get(reply, "data"));
+	} else {
+		for (size_t i = 0; i < YAJL_GET_ARRAY(flows)->len; i++)
+			printf(" %s\n", cli_get_text(YAJL_GET_ARRAY(flows)->values[i], "text", "?"));
+	}
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
+
+int cmd_get(struct cli *cli, int argc, char **argv)
+{
+	static const char *const headers[] = {"KEY", "VALUE", "DEFAULT", "MEANING"};
+	struct cli_table *table;
+	yajl_val reply, settings;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	settings = cli_get(cli_get(reply, "data"), "settings");
+	if (cli->is_json || !YAJL_IS_ARRAY(settings)) {
+		print_data(cli, cli_get(reply, "data"));
+	} else if (argc == 2 && YAJL_GET_ARRAY(settings)->len == 1) {
+		puts(cli_get_text(YAJL_GET_ARRAY(settings)->values[0], "value", ""));
+	} else {
+		table = cli_table_new(headers, 4);
+		for (size_t i = 0; i < YAJL_GET_ARRAY(settings)->len; i++) {
+			yajl_val s = YAJL_GET_ARRAY(settings)->values[i];
+			const char *cells[] = {cli_get_text(s, "key", "?"), cli_get_text(s, "value", "?"),
+					       cli_get_text(s, "default", "?"), cli_get_text(s, "help", "")};
+
+			cli_table_row(table, cells);
+		}
+		cli_table_print(table, stdout);
+	}
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
+
+int cmd_version(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply = NULL;
+	bool is_up = cli_ask(cli, "ctl", "version", &reply);
+	yajl_val data = is_up ? cli_get(reply, "data") : NULL;
+
+	(void)argc;
+	(void)argv;
+	if (cli->is_json) {
+		yajl_gen gen = cli_json_begin();
+
+		yajl_gen_map_open(gen);
+		pmdp_json_kv_text(gen, "version", PMDP_VERSION);
+		pmdp_json_kv_text(gen, "build", PMDP_BUILD_CC " " PMDP_BUILD_FLAGS);
+		pmdp_json_key(gen, "switch");
+		cli_json_value(gen, data);
+		yajl_gen_map_close(gen);
+		cli_json_end(gen);
+	} else {
+		printf("pmdpulse %s\n", PMDP_VERSION);
+		if (is_up)
+			printf("pmdpulse-switch %s (%s)\n", cli_get_text(data, "version", "?"),
+			       cli_get_text(data, "dpdk", "DPDK of unknown version"));
+		else
+			printf("pmdpulse-switch: instance \"%s\" does not answer\n", cli->instance);
+	}
+	yajl_tree_free(reply);
+	return CLI_OK;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// pmd-stats-show and pmd-rxq-show, laid out as operators know them from ovs-appctl dpif-netdev.
+#include <inttypes.h>
+
+#include "cli.h"
+
+static void print_hits(const char *label, uint64_t n, uint64_t total)
+{
+	printf("  %s: %" PRIu64, label, n);
+	if (total > 0)
+		printf(" (%.1f%%)", 100.0 * (double)n / (double)total);
+	putchar('\n');
+}
+
+static void print_pmd(yajl_val pmd)
+{
+	uint64_t rx = cli_get_u64(pmd, "packets_received");
+	uint64_t recirculations = cli_get_u64(pmd, "recirculations");
+	uint64_t passes = rx + recirculations;
+	uint64_t idle = cli_get_u64(pmd, "cycles_idle"), busy = cli_get_u64(pmd, "cycles_busy");
+	double all = (double)(idle + busy);
+	yajl_val core = cli_get(pmd, "core"), numa = cli_get(pmd, "numa");
+
+	printf("pmd thread");
+	if (numa != NULL && YAJL_IS_NUMBER(numa))
+		printf(" numa_id %s", YAJL_GET_NUMBER(numa));
+	if (core != NULL && YAJL_IS_NUMBER(core))
+		printf(" core_id %s", YAJL_GET_NUMBER(core));
+	printf(":\n  packets received: %" PRIu64 "\n", rx);
+	printf("  packet recirculations: %" PRIu64 "\n", recirculations);
+	printf("  avg. datapath passes per packet: %.2f\n", rx ? (double)passes / (double)rx : 0.0);
+	print_hits("phwol hits", cli_get_u64(pmd, "phwol_hits"), passes);
+	print_hits("emc hits", cli_get_u64(pmd, "emc_hits"), passes);
+	print_hits("smc hits", cli_get_u64(pmd, "smc_hits"), passes);
+	print_hits("megaflow hits", cli_get_u64(pmd, "megaflow_hits"), passes);
+	print_hits("miss with success upcall", cli_get_u64(pmd, "misses"), passes);
+	print_hits("miss with failed upcall", cli_get_u64(pmd, "lost"), passes);
+	printf("  avg. packets per output batch: %.2f\n", cli_get_number(pmd, "packets_per_batch"));
+	printf("  idle cycles: %" PRIu64 " (%.2f%%)\n", idle, all > 0 ? 100 * (double)idle / all : 0.0);
+	printf("  processing cycles: %" PRIu64 " (%.2f%%)\n", busy, all > 0 ? 100 * (double)busy / all : 0.0);
+	if (rx > 0) {
+		printf("  avg cycles per packet: %.2f (%.0f/%" PRIu64 ")\n", all / (double)rx, all, rx);
+		printf("  avg processing cycles per packet: %.2f (%" PRIu64 "/%" PRIu64 ")\n",
+		       (double)busy / (double)rx, busy, rx);
+	}
+}
+
+int cmd_stats(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply, pmds;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	pmds = cli_get(cli_get(reply, "data"), "pmds");
+	if (cli->is_json) {
+		cli_json_print(cli_get(reply, "data"));
+	} else if (YAJL_IS_ARRAY(pmds)) {
+		for (size_t i = 0; i < YAJL_GET_ARRAY(pmds)->len; i++)
+			print_pmd(YAJL_GET_ARRAY(pmds)->values[i]);
+	}
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
+
+int cmd_rxq(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply, pmds;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	pmds = cli_get(cli_get(reply, "data"), "pmds");
+	if (cli->is_json) {
+		cli_json_print(cli_get(reply, "data"));
+		yajl_tree_free(reply);
+		return CLI_OK;
+	}
+	for (size_t i = 0; YAJL_IS_ARRAY(pmds) && i < YAJL_GET_ARRAY(pmds)->len; i++) {
+		yajl_val pmd = YAJL_GET_ARRAY(pmds)->values[i], queues = cli_get(pmd, "rxqs");
+
+		printf("pmd thread numa_id %.0f core_id %.0f:\n", cli_get_number(pmd, "numa"),
+		       cli_get_number(pmd, "core"));
+		for (size_t q = 0; YAJL_IS_ARRAY(queues) && q < YAJL_GET_ARRAY(queues)->len; q++) {
+			yajl_val queue = YAJL_GET_ARRAY(queues)->values[q];
+
+			printf("  port: %-16s  queue-id: %2.0f\n", cli_get_text(queue, "port", "?"),
+			       cli_get_number(queue, "queue"));
+		}
+	}
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
