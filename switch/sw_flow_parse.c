@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// Rules from text in ovs-ofctl(8) syntax.
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sw_flow_field.h"
+
+#define SEPARATORS ", \t\r\n"
+#define MAX_FIELDS 64
+
+// A rule while it is read.
+struct parse {
+	const struct sw_rule_parser *parser;
+	struct sw_rule rule;
+	struct sw_flow_filter *filter; // NULL: a rule with actions
+	bool has_priority;
+	const struct sw_field *given[MAX_FIELDS];
+	unsigned int n_given;
+	struct sw_error *err;
+};
+
+static bool number(const char *text, uint64_t max, uint64_t *out_value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*out_value = strtoull(text, &end, 0);
+	return errno == 0 && *end == 0 && *out_value <= max;
+}
+
+static int port(struct parse *p, const char *field, char *text, uint16_t *out_port)
+{
+	size_t len = strlen(text);
+	uint64_t n;
+	int rc;
+
+	if (number(text, UINT64_MAX, &n)) {
+		if (n == 0 || n > SW_OFPORT_MAX)
+			return sw_fail(p->err, -EINVAL, "%s=%s: a port number is 1 to %u", field,
+				       text, SW_OFPORT_MAX);
+		*out_port = (uint16_t)n;
+		return 0;
+	}
+	if (len >= 2 && text[0] == '"' && text[len - 1] == '"') {
+		text[len - 1] = 0;
+		text++;
+	}
+	rc = p->parser && p->parser->resolve ? p->parser->resolve(p->parser->resolve_ctx, text)
+					     : -ENOENT;
+	if (rc <= 0)
+		return sw_fail(
+			p->err, -EINVAL,
+			"%s=%s: no such port (pmdpulse show lists them; a port that comes later "
+			"is named by its number)",
+			field, text);
+	*out_port = (uint16_t)rc;
+	return 0;
+}
+
+// Enter value and mask of a field that may be said twice only if it says the same.
+static int enter(struct parse *p, const char *name, unsigned int offset, unsigned int n_bytes,
+		 const uint8_t *value, const uint8_t *mask)
+{
+	uint8_t *to_value = (uint8_t *)&p->rule.value + offset;
+	uint8_t *to_mask = (uint8_t *)&p->rule.mask + offset;
+	unsigned int i;
+
+	for (i = 0; i < n_bytes; i++) {
+		if ((to_value[i] ^ value[i]) & to_mask[i] & mask[i])
+			return sw_fail(
+				p->err, -EINVAL,
+				"%s: contradicts what stands before it (say each field once)",
+				name);
+	}
+	for (i = 0; i < n_bytes; i++) {
+		to_value[i] |= value[i];
+		to_mask[i] |= mask[i];
+	}
+	return 0;
+}
+
+static int protocol(struct parse *p, const struct sw_protocol *known)
+{
+	static const uint8_t all[2] = {0xff, 0xff};
+	uint8_t proto = (uint8_t)known->nw_proto;
+	int rc = enter(p, known->name, offsetof(struct sw_key, dl_type), 2,
+		       (const uint8_t *)&known->dl_type, all);
+
+	if (rc == 0 && known->nw_proto >= 0)
+		rc = enter(p, known->name, offsetof(struct sw_key, nw_proto), 1, &proto, all);
+	return rc;
+}
+
+static int field_value(struct parse *p, const struct sw_field *field, const char *text)
+{
+	uint8_t value[SW_FIELD_MAX_BYTES], mask[SW_FIELD_MAX_BYTES];
+	int rc = sw_field_parse(field, text, value, mask, p->err);
+
+	if (rc < 0)
+		return rc;
+	if (p->n_given == MAX_FIELDS)
+		return sw_fail(p->err, -EINVAL, "%s: too many fields in one rule", field->name);
+	p->given[p->n_given++] = field;
+	return enter(p, field->name, field->offset, field->n_bytes, value, mask);
+}
+
+static int cookie(struct parse *p, char *text)
+{
+	char *slash = p->filter ? strchr(text, '/') : NULL;
+	uint64_t value, mask = UINT64_MAX;
+
+	if (slash)
+		*slash++ = 0;
+	if (slash && strcmp(slash, "-1") != 0 && !number(slash, UINT64_MAX, &mask))
+		return sw_fail(p->err, -EINVAL, "cookie=%s/%s: the mask must be a 64-bit number",
+			       text, slash);
+	if (!number(text, UINT64_MAX, &value))
+		return sw_fail(p->err, -EINVAL, "cookie=%s: must be a 64-bit number", text);
+	p->rule.cookie = value;
+	if (p->filter)
+		p->filter->cookie_mask = mask;
+	return 0;
+}
+
+// What a dump shows beside match and actions: ignored, so that a dump can be fed back.
+static bool is_dump_only(const char *key)
+{
+	static const char *const keys[] = {"duration", "n_packets", "n_bytes", "idle_age",
+					   "hard_age"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int key_value(struct parse *p, const char *key, char *value)
+{
+	const struct sw_field *field = sw_field_find(key);
+	uint64_t n;
+
+	if (field)
+		return field_value(p, field, value);
+	if (strcmp(key, "in_port") == 0)
+		return port(p, key, value, &p->rule.in_port);
+	if (strcmp(key, "out_port") == 0 && p->filter)
+		return port(p, key, value, &p->filter->out_port);
+	if (strcmp(key, "cookie") == 0)
+		return cookie(p, value);
+	if (strcmp(key, "priority") == 0) {
+		if (!number(value, UINT16_MAX, &n))
+			return sw_fail(p->err, -EINVAL, "priority=%s: must be 0 to 65535", value);
+		p->rule.priority = (uint16_t)n;
+		p->has_priority = true;
+		return 0;
+	}
+	if (strcmp(key, "table") == 0) {
+		if (!number(value, 0, &n))
+			return sw_fail(p->err, -EINVAL,
+				       "table=%s: there is one table, 0 (leave it out)", value);
+		return 0;
+	}
+	if (strcmp(key, "idle_timeout") == 0 || strcmp(key, "hard_timeout") == 0) {
+		if (!number(value, 0, &n))
+			return sw_fail(p->err, -EINVAL, "%s=%s: rules do not expire (leave it out)",
+				       key, value);
+		return 0;
+	}
+	if (is_dump_only(key))
+		return 0;
+	return sw_fail(
+		p->err, -EINVAL,
+		"%s: no such field (known are in_port, dl_*, nw_*, tp_*, ipv6_*, arp_*, icmp_*, "
+		"tcp_flags, vlan_tci, priority and cookie)",
+		key);
+}
+
+static int token(struct parse *p, char *text)
+{
+	const struct sw_protocol *known = sw_protocol_find(text);
+	char *equals = strchr(text, '=');
+
+	if (known)
+		return protocol(p, known);
+	if (!equals) {
+		if (sw_field_find(text) || strcmp(text, "in_port") == 0)
+			return sw_fail(p->err, -EINVAL, "%s: a value is missing (write %s=VALUE)",
+				       text, text);
+		return sw_fail(
+			p->err, -EINVAL,
+			"%s: no such protocol (known are ip, ipv6, arp, rarp, icmp, icmp6, tcp, tcp6, "
+			"udp, udp6, sctp, sctp6)",
+			text);
+	}
+	*equals++ = 0;
+	if (*equals == 0)
+		return sw_fail(p->err, -EINVAL, "%s: a value is missing (write %s=VALUE)", text,
+			       text);
+	return key_value(p, text, equals);
+}
+
+static int match(struct parse *p, char *text)
+{
+	char *save = NULL;
+	unsigned int i;
+
+	for (char *t = strtok_r(text, SEPARATORS, &save); t;
+	     t = strtok_r(NULL, SEPARATORS, &save)) {
+		int rc = token(p, t);
+
+		if (rc < 0)
+			return rc;
+	}
+	for (i = 0; i < p->n_given; i++) {
+		enum sw_field_needs needs = (enum sw_field_needs)p->given[i]->needs;
+
+		if (!sw_field_is_met(needs, &p->rule))
+			return sw_fail(
+				p->err, -EINVAL,
+				"%s: needs the protocol in the same rule (write %s beside it)",
+				p->given[i]->name, sw_field_remedy(needs));
+	}
+	return 0;
+}
+
+static int actions(struct parse *p, char *text)
+{
+	char *save = NULL, *action = strtok_r(text, SEPARATORS, &save), *port_text;
+	uint64_t n;
+
+	if (!action) { // as in ovs-ofctl: no action drops
+		p->rule.out = SW_OUT_DROP;
+		return 0;
+	}
+	if (strtok_r(NULL, SEPARATORS, &save))
+		return sw_fail(p->err, -EINVAL,
+			       "actions: one action a rule (write output:PORT, in_port or drop)");
+	if (strcmp(action, "drop") == 0) {
+		p->rule.out = SW_OUT_DROP;
+		return 0;
+	}
+	if (strcasecmp(action, "in_port") == 0) {
+		p->rule.out = SW_OUT_IN_PORT;
+		return 0;
+	}
+	if (strncmp(action, "output:", 7) == 0 || strncmp(action, "output=", 7) == 0)
+		port_text = action + 7;
+	else if (number(action, UINT64_MAX, &n))
+		port_text = action;
+	else
+		return sw_fail(p->err, -EINVAL,
+			       "action \"%s\": not known (write output:PORT, in_port or drop)",
+			       action);
+	return port(p, "output", port_text, &p->rule.out);
+}
+
+// Where "actions=" begins as a word of its own; NULL if nowhere.
+static char *find_actions(char *text)
+{
+	for (char *at = strstr(text, "action"); at; at = strstr(at + 1, "action")) {
+		size_t len = strncmp(at, "actions=", 8) == 0 ? 8 : 7;
+
+		if (strncmp(at, "actions=", 8) != 0 && strncmp(at, "action=", 7) != 0)
+			continue;
+		if (at == text || strchr(SEPARATORS, at[-1])) {
+			*at = 0;
+			return at + len;
+		}
+	}
+	return NULL;
+}
+
+static int too_long(struct sw_error *err)
+{
+	return sw_fail(err, -EINVAL, "a rule is at most %u characters long",
+		       SW_FLOW_TEXT_BYTES - 1);
+}
+
+static int parse(struct parse *p, const char *text)
+{
+	char copy[SW_FLOW_TEXT_BYTES], *then;
+	int rc;
+
+	if (strlen(text) >= sizeof(copy))
+		return too_long(p->err);
+	strcpy(copy, text);
+	then = find_actions(copy);
+	if (p->filter && then)
+		return sw_fail(p->err, -EINVAL,
+			       "actions: have no place in a match (leave them out)");
+	if (!p->filter && !then)
+		return sw_fail(
+			p->err, -EINVAL,
+			"a rule needs actions (end it with actions=output:PORT or actions=drop)");
+	p->rule.priority = SW_FLOW_DEFAULT_PRIORITY;
+	rc = match(p, copy);
+	if (rc == 0 && then)
+		rc = actions(p, then);
+	return rc;
+}
+
+int sw_rule_parse(const struct sw_rule_parser *parser, const char *text, struct sw_rule *out_rule,
+		  struct sw_error *err)
+{
+	struct parse p = {.parser = parser, .err = err};
+	int rc = parse(&p, text);
+
+	if (rc == 0)
+		*out_rule = p.rule;
+	return rc;
+}
+
+int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
+			 struct sw_flow_filter *out_filter, struct sw_error *err)
+{
+	struct sw_flow_filter filter = {.is_strict = is_strict};
+	struct parse p = {.parser = parser, .err = err, .filter = &filter};
+	int rc = parse(&p, text ? text : "");
+
+	if (rc < 0)
+		return rc;
+	if (p.has_priority && !is_strict)
+		return sw_fail(err, -EINVAL, "priority: selects only with --strict");
+	filter.match = p.rule;
+	*out_filter = filter;
+	return 0;
+}
+
+bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule)
+{
+	const struct sw_rule *match = &filter->match;
+
+	if (((rule->cookie ^ match->cookie) & filter->cookie_mask) != 0)
+		return false;
+	if (filter->out_port && rule->out != filter->out_port)
+		return false;
+	if (filter->is_strict)
+		return sw_rule_is_same_match(match, rule);
+	if (match->in_port && match->in_port != rule->in_port)
+		return false;
+	for (unsigned int i = 0; i < SW_KEY_WORDS; i++) {
+		uint64_t mask = match->mask.word[i];
+
+		if (mask & ~rule->mask.word[i] ||
+		    (rule->value.word[i] ^ match->value.word[i]) & mask)
+			return false;
+	}
+	return true;
+}
+
+bool sw_rule_is_same_match(const struct sw_rule *a, const struct sw_rule *b)
+{
+	return a->in_port == b->in_port && a->priority == b->priority &&
+	       memcmp(&a->value, &b->value, sizeof(a->value)) == 0 &&
+	       memcmp(&a->mask, &b->mask, sizeof(a->mask)) == 0;
+}
+
+int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines, uint32_t n_lines,
+		   struct sw_rule **out_rules, uint32_t *out_n, struct sw_error *err)
+{
+	struct sw_rule *rules = calloc(n_lines ? n_lines : 1, sizeof(*rules));
+	uint32_t n = 0;
+
+	if (!rules)
+		return sw_fail(err, -ENOMEM, "no memory for %u rules", n_lines);
+	for (uint32_t i = 0; i < n_lines; i++) {
+		const char *text = lines[i] + strspn(lines[i], SEPARATORS);
+		char line[SW_FLOW_TEXT_BYTES];
+		struct sw_error why;
+		int rc;
+
+		if (*text == 0 || *text == '#')
+			continue;
+		rc = snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "#"), text);
+		if (rc >= (int)sizeof(line))
+			rc = too_long(&why);
+		else
+			rc = sw_rule_parse(parser, line, &rules[n++], &why);
+		if (rc < 0) {
+			free(rules);
+			return sw_fail(err, -EINVAL, "line %u: %.480s", i + 1, why.text);
+		}
+	}
+	*out_rules = rules;
+	*out_n = n;
+	return 0;
+}
