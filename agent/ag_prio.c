@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "ag_prio.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ag_log.h"
+
+#define AG_NICE -20
+
+// Attributes of the process, so one set of them.
+static struct {
+	cpu_set_t original;
+	cpu_set_t avoided;
+	bool has_original;
+	char nice[96];
+	char mlock[96];
+} prio;
+
+static bool may_lock_all(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	return !syscall(SYS_capget, &header, data) && (data[0].effective & (1U << CAP_IPC_LOCK));
+}
+
+static void lock_memory(void)
+{
+	// What is mapped now is brought in; what comes later (symbol files among it) is locked page
+	// by page as it is touched. Under a limit, later mappings would be refused: leave them
+	// unlocked.
+	if (mlockall(MCL_CURRENT) || (may_lock_all() && mlockall(MCL_FUTURE | MCL_ONFAULT))) {
+		snprintf(prio.mlock, sizeof(prio.mlock), "-mlock: %s", strerror(errno));
+		ag_log(AG_NOTICE,
+		       "memory is not locked (%s): a page fault may make the agent late; "
+		       "give it LimitMEMLOCK=infinity or CAP_IPC_LOCK",
+		       strerror(errno));
+		return;
+	}
+	strcpy(prio.mlock, "mlock");
+}
+
+void ag_prio_raise(void)
+{
+	prio.has_original = !sched_getaffinity(0, sizeof(prio.original), &prio.original);
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	if (setpriority(PRIO_PROCESS, 0, AG_NICE)) {
+		snprintf(prio.nice, sizeof(prio.nice), "-nice: %s", strerror(errno));
+		ag_log(AG_NOTICE,
+		       "priority is not raised (%s): on a busy machine the agent wakes some "
+		       "milliseconds late; give it CAP_SYS_NICE or Nice=-20 and LimitNICE",
+		       strerror(errno));
+	} else {
+		strcpy(prio.nice, "nice");
+	}
+	lock_memory();
+}
+
+void ag_prio_reset(void)
+{
+	sigset_t none;
+
+	prctl(PR_SET_TIMERSLACK, 0UL); // the default
+	setpriority(PRIO_PROCESS, 0, 0);
+	if (prio.has_original)
+		sched_setaffinity(0, sizeof(prio.original), &prio.original);
+	munlockall();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void ag_prio_avoid(const cpu_set_t *pmd_cpus)
+{
+	cpu_set_t rest;
+
+	if (!prio.has_original || CPU_EQUAL(pmd_cpus, &prio.avoided))
+		return;
+	prio.avoided = *pmd_cpus;
+	CPU_XOR(&rest, &prio.original, pmd_cpus);
+	CPU_AND(&rest, &rest, &prio.original);
+	if (!CPU_COUNT(&rest)) {
+		ag_log(AG_NOTICE,
+		       "PMDs use all %d CPUs that the agent may use: it shares one with them",
+		       CPU_COUNT(&prio.original));
+		rest = prio.original;
+	}
+	if (sched_setaffinity(0, sizeof(rest), &rest))
+		ag_log(AG_NOTICE, "the agent stays on the PMDs' CPUs: sched_setaffinity: %s",
+		       strerror(errno));
+}
+
+uint32_t ag_prio_rights(const char **out_names, uint32_t n)
+{
+	uint32_t used = 0;
+
+	if (prio.nice[0] && used < n)
+		out_names[used++] = prio.nice;
+	if (prio.mlock[0] && used < n)
+		out_names[used++] = prio.mlock;
+	return used;
+}
