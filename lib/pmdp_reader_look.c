@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// One look: the changing part of the header, the clock pair, the hot table.
+#include <errno.h>
+#include <string.h>
+
+#include "pmdp_reader.h"
+#include "pmdp_shm.h"
+
+#define MIN_TICKS_HZ UINT64_C(1000000)
+#define MAX_TICKS_HZ UINT64_C(100000000000)
+#define CONFIRM_TRIES 4
+
+static uint64_t word(const _Atomic uint64_t *from)
+{
+	return atomic_load_explicit(from, memory_order_relaxed);
+}
+
+// A pair that can't be is not taken; the last good one stays.
+static void take_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_shm *shm)
+{
+	struct pmdp_clock_pair pair = {
+		.ticks = word(&shm->ticks),
+		.mono_ns = word(&shm->mono_ns),
+		.ticks_hz = word(&shm->ticks_hz),
+	};
+
+	if (reader->header.clock_kind == PMDP_CLOCK_MONOTONIC)
+		pair = (struct pmdp_clock_pair){.ticks_hz = PMDP_NS_PER_S};
+	if (pair.ticks_hz >= MIN_TICKS_HZ && pair.ticks_hz <= MAX_TICKS_HZ)
+		reader->pair = pair;
+}
+
+int pmdp_reader_refresh(struct pmdp_reader *reader)
+{
+	const uint64_t pair_offset = offsetof(struct pmdp_header_shm, clock);
+	struct pmdp_header_shm now;
+	struct pmdp_clock_pair_shm pair;
+	int rc = pmdp_reader_fetch(reader, 0, &now, sizeof now);
+
+	if (rc < 0)
+		return rc;
+	if (memcmp(&now, &reader->header, PMDP_HEADER_CONST_BYTES) != 0)
+		return -EBADMSG;
+	rc = pmdp_reader_copy(reader, pair_offset, pair_offset, &pair, sizeof pair);
+	// A writer that died inside the pair: its last good one serves, or, for a reader that comes
+	// later, the torn one. It is off by at most the time between two refreshes.
+	if (rc == -EAGAIN && !reader->pair.ticks_hz)
+		take_pair(reader, &now.clock);
+	else if (rc == 0)
+		take_pair(reader, &pair);
+	else if (rc != -EAGAIN)
+		return rc;
+	memcpy((char *)&reader->header + PMDP_HEADER_CONST_BYTES,
+	       (const char *)&now + PMDP_HEADER_CONST_BYTES, sizeof now - PMDP_HEADER_CONST_BYTES);
+	return 0;
+}
+
+uint64_t pmdp_reader_mono_ns(const struct pmdp_reader *reader, uint64_t ticks)
+{
+	const struct pmdp_clock_pair *pair = &reader->pair;
+	uint64_t distance = ticks - pair->ticks, ns;
+
+	if (reader->header.clock_kind == PMDP_CLOCK_MONOTONIC)
+		return ticks;
+	if (distance <= INT64_MAX) {
+		ns = pmdp_ticks_to_ns(distance, pair->ticks_hz);
+		return ns > UINT64_MAX - pair->mono_ns ? UINT64_MAX : pair->mono_ns + ns;
+	}
+	ns = pmdp_ticks_to_ns(-distance, pair->ticks_hz);
+	return ns > pair->mono_ns ? 0 : pair->mono_ns - ns;
+}
+
+uint64_t pmdp_reader_length_ns(const struct pmdp_reader *reader, uint64_t ticks)
+{
+	return pmdp_ticks_to_ns(ticks, reader->pair.ticks_hz);
+}
+
+static void convert(const struct pmdp_reader *reader, const struct pmdp_hot_shm *hot,
+		    struct pmdp_lane_look *out)
+{
+	uint64_t announce = word(&hot->announce);
+
+	out->announce = (uint32_t)(announce & 0xff);
+	out->reason = (uint32_t)(announce >> 8 & 0xff);
+	out->is_claimed =
+		out->announce != PMDP_ANNOUNCE_NONE && out->announce != PMDP_ANNOUNCE_EXITED;
+	out->incarnation = word(&hot->incarnation);
+	out->beats = word(&hot->beats);
+	out->beat_ns = out->beats || word(&hot->beat_ticks)
+			       ? pmdp_reader_mono_ns(reader, word(&hot->beat_ticks))
+			       : 0;
+	out->deadline_ns = out->announce == PMDP_ANNOUNCE_DOZING ? word(&hot->deadline_ns) : 0;
+	out->crumb = word(&hot->crumb);
+	out->n_gaps = word(&hot->n_gaps);
+	out->gap_ns = pmdp_reader_length_ns(reader, word(&hot->gap_ticks));
+	out->n_stalls = word(&hot->n_stalls);
+	out->stall_ns = pmdp_reader_length_ns(reader, word(&hot->stall_ticks));
+	out->last_stall_ns = pmdp_reader_length_ns(reader, word(&hot->last_stall_ticks));
+	out->longest_gap_ns = pmdp_reader_length_ns(reader, word(&hot->longest_gap_ticks));
+	out->n_records = word(&hot->n_records);
+}
+
+/*
+ * A slot is copied word by word while its thread runs, so a copy can hold an old beat beside a new
+ * word of announcement. That looks like a thread that should poll and does not. So a lane whose
+ * announcement or incarnation is new, or whose beat is old, is read once more: when both copies agree
+ * in announcement and incarnation, what the second holds was true while the announcement was (H4).
+ */
+static bool is_doubtful(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before,
+			uint64_t now_ns, uint64_t interval_ns)
+{
+	if (now->announce != before->announce || now->reason != before->reason ||
+	    now->incarnation != before->incarnation)
+		return true;
+	return now->announce == PMDP_ANNOUNCE_POLLING && now->beat_ns < now_ns &&
+	       now_ns - now->beat_ns >= interval_ns;
+}
+
+static int confirm(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane_look *look)
+{
+	const struct pmdp_reader_section *s = &reader->hot;
+	struct pmdp_hot_shm hot;
+	uint64_t announce, incarnation;
+	int rc;
+
+	for (int i = 0; i < CONFIRM_TRIES; i++) {
+		announce = (uint64_t)look->announce | (uint64_t)look->reason << 8;
+		incarnation = look->incarnation;
+		atomic_thread_fence(memory_order_acquire); // H4: the word before the beat
+		rc = pmdp_reader_fetch(reader, s->offset_bytes + (uint64_t)lane * s->stride_bytes, &hot,
+				       sizeof hot);
+		if (rc < 0)
+			return rc;
+		convert(reader, &hot, look);
+		if ((word(&hot.announce) & 0xffff) == announce && look->incarnation == incarnation)
+			break;
+	}
+	return 0;
+}
+
+int pmdp_reader_look(struct pmdp_reader *reader, struct pmdp_look *out_look)
+{
+	const struct pmdp_reader_section *s = &reader->hot;
+	struct pmdp_lane_look before;
+	uint64_t now_ns, interval_ns;
+	int rc = pmdp_reader_refresh(reader);
+
+	if (rc == 0 && s->n_items)
+		rc = pmdp_reader_fetch(reader, s->offset_bytes, reader->hot_copy,
+				       (size_t)s->n_items * s->stride_bytes);
+	if (rc < 0)
+		return rc;
+	now_ns = pmdp_mono_now_ns();
+	interval_ns = word(&reader->header.keepalive_interval_ns);
+	for (uint32_t i = 0; i < s->n_items; i++) {
+		const char *slot = reader->hot_copy + (size_t)i * s->stride_bytes;
+		struct pmdp_hot_shm hot;
+
+		memcpy(&hot, slot, sizeof hot);
+		before = reader->looks[i];
+		convert(reader, &hot, &reader->looks[i]);
+		if (is_doubtful(&reader->looks[i], &before, now_ns, interval_ns)) {
+			rc = confirm(reader, i, &reader->looks[i]);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	*out_look = (struct pmdp_look){
+		.now_ns = pmdp_mono_now_ns(),
+		.alive_ns = word(&reader->header.alive_ns),
+		.stopped_ns = word(&reader->header.stopped_ns),
+		.keepalive_interval_ns = interval_ns,
+		.gap_limit_ns = word(&reader->header.gap_limit_ns),
+		.is_keepalive = (word(&reader->header.flags) & PMDP_FLAG_KEEPALIVE) != 0,
+		.n_lanes = s->n_items,
+		.lanes = reader->looks,
+	};
+	return 0;
+}
