@@ -19,6 +19,8 @@ $(BUILD)/pmdpulse.so: $(plugin_objects) $(lib_a) collectd-plugin/pmdpulse.map
 	$(say) LD $@
 	$(Q)$(call link,-shared -Wl$(comma)--version-script=collectd-plugin/pmdpulse.map \
 		$(plugin_objects) $(lib_a))
+	@# The linker can't tell collectd's symbols from ones that we forgot.
+	@! nm -D --undefined-only $@ | grep -E ' (cp|pmdp)_'
 
 plugin: $(BUILD)/pmdpulse.so
 .PHONY: plugin
