@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "ag_diag.h"
+
+#include <string.h>
+
+#include "ag_diag_private.h"
+
+#define MAX_RETRIES 12
+
+// Another stall than at the last call: what was seen then is history, its newest look a baseline.
+static void begin_stall(struct ag_lane *lane, uint64_t begin_ns)
+{
+	bool is_thread_gone = !lane->is_open;
+
+	if (lane->seen.begin_ns == begin_ns)
+		return;
+	if (lane->n_live > 0)
+		ag_look_base(lane, &lane->live[lane->n_live - 1]);
+	lane->n_live = 0;
+	memset(&lane->seen, 0, sizeof(lane->seen));
+	lane->seen.begin_ns = begin_ns;
+	lane->seen.is_thread_gone = lane->seen.is_process_gone = is_thread_gone;
+}
+
+// Does the CPU take ticks? A sample is not asked of one that the hypervisor holds back.
+static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_lane *lane,
+			 const struct ag_evidence *e)
+{
+	const struct ag_look *first = &lane->live[0], *last = &lane->live[lane->n_live - 1];
+
+	if (!diag->is_virtual || (lane->cpu && lane->cpu->is_tickless))
+		return true;
+	if (e->has_runtime && e->window_ns >= 4 * AG_TICK_NS &&
+	    e->span_ran_ns + e->span_away_ns + e->fuzz_ns >= e->span_ns)
+		return true;
+	return lane->n_live > 1 && first->has_runtime && last->has_runtime &&
+	       last->runtime.ran_ns > first->runtime.ran_ns;
+}
+
+static bool ask(struct ag_diag *diag, const struct ag_lane *lane, const struct ag_explain *what,
+		int kind)
+{
+	struct ag_job job = {
+		.kind = kind,
+		.lane = what->lane,
+		.pid = lane->pid,
+		.tid = lane->tid,
+		.core = lane->core,
+		.asked_ns = what->now_ns,
+	};
+
+	return diag->worker && ag_worker_ask(diag->worker, &job);
+}
+
+static bool retry_in(const struct ag_explain *what, uint64_t ms, uint64_t *out_retry_ns)
+{
+	*out_retry_ns = what->now_ns + ms * 1000000;
+	return true;
+}
+
+static bool retry_live(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
+		       const struct ag_evidence *e, const struct ag_verdict *v, uint64_t *out_retry_ns)
+{
+	uint32_t n = lane->seen.n_calls;
+
+	if (n > MAX_RETRIES)
+		return false;
+	switch (v->cause) {
+	case PMDP_CAUSE_OWN_CODE:
+	case PMDP_CAUSE_STEAL:
+		if (e->n_samples > 0 || !diag->can_sample)
+			return n < 3 && retry_in(what, 10, out_retry_ns);
+		if (is_cpu_alive(diag, lane, e))
+			ask(diag, lane, what, AG_JOB_SAMPLE);
+		return retry_in(what, 5, out_retry_ns);
+	case PMDP_CAUSE_PREEMPTED:
+	case PMDP_CAUSE_IRQ:
+		if (e->has_switches || v->has_culprit || lane->core < 0)
+			return false;
+		ask(diag, lane, what, AG_JOB_SCAN);
+		return retry_in(what, 8, out_retry_ns);
+	case PMDP_CAUSE_UNKNOWN:
+	case PMDP_CAUSE_RT_THROTTLED:
+		return retry_in(what, n < 6 ? UINT64_C(1) << n : 64, out_retry_ns);
+	case PMDP_CAUSE_BLOCKED:
+		// A throttled or frozen thread looks blocked until its cgroup was read.
+		return n < 3 && retry_in(what, n < 2 ? 2 : 50, out_retry_ns);
+	default:
+		return false;
+	}
+}
+
+static bool retry_ended(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
+			const struct ag_verdict *v, uint64_t *out_retry_ns)
+{
+	uint32_t n = lane->seen.n_ended_calls;
+
+	if (diag->worker && n < 6 && v->cause == PMDP_CAUSE_OWN_CODE &&
+	    ag_worker_is_busy(diag->worker, what->lane, AG_JOB_SAMPLE))
+		return retry_in(what, 5, out_retry_ns);
+	// Steal shows in its counter a tick later, a quota at the end of its period.
+	if (n <= 1 && (v->cause == PMDP_CAUSE_OWN_CODE || v->cause == PMDP_CAUSE_UNKNOWN ||
+		       v->cause == PMDP_CAUSE_BLOCKED))
+		return retry_in(what, 12, out_retry_ns);
+	return false;
+}
+
+bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
+		     struct pmdp_incident *incident, uint64_t *out_retry_ns)
+{
+	struct ag_lane *lane;
+	struct ag_evidence evidence;
+	struct ag_verdict verdict;
+	struct ag_look look;
+	bool is_first;
+
+	if (what->lane >= diag->n_lanes || !diag->lanes[what->lane].is_used) {
+		incident->cause = PMDP_CAUSE_UNKNOWN;
+		return false;
+	}
+	lane = &diag->lanes[what->lane];
+	begin_stall(lane, what->begin_ns);
+	is_first = lane->seen.n_calls++ == 0;
+	if (what->end_ns)
+		lane->seen.n_ended_calls++;
+	if (!what->end_ns)
+		ag_look_state(diag, lane, is_first);
+	// The raise itself must not wait for the slower files; whoever asks again gets them.
+	ag_look_take(diag, lane, what->now_ns, is_first ? AG_LOOK_QUICK : AG_LOOK_FULL, &look);
+	ag_look_live(lane, &look);
+	ag_gather(diag, lane, what, &evidence);
+	ag_cause_decide(&evidence, &verdict);
+	ag_cause_render(&evidence, &verdict, incident);
+	if (what->end_ns)
+		return retry_ended(diag, lane, what, &verdict, out_retry_ns);
+	return retry_live(diag, lane, what, &evidence, &verdict, out_retry_ns);
+}

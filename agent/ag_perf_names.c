@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ag_perf.h"
+#include "ag_perf_ring.h"
+#include "ag_perf_starts.h"
+
+#define N_WAYS 4
+#define N_SETS 64
+#define AG_NAMES_FRESH_NS UINT64_C(1000000000) // a tid can be used again by another task after a while
+
+struct entry {
+	pid_t tid; // 0: free
+	uint64_t noted_ns;
+	struct ag_name name;
+};
+
+struct ag_names {
+	struct entry sets[N_SETS][N_WAYS];
+	struct ag_starts *starts; // NULL: not allowed
+};
+
+int ag_names_new(struct ag_names **out_names)
+{
+	struct ag_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	if (ag_starts_new(&names->starts))
+		names->starts = NULL;
+	*out_names = names;
+	return 0;
+}
+
+void ag_names_free(struct ag_names *names)
+{
+	if (!names)
+		return;
+	ag_starts_free(names->starts);
+	free(names);
+}
+
+static struct entry *find(struct ag_names *names, pid_t tid)
+{
+	struct entry *set = names->sets[(uint32_t)tid % N_SETS], *oldest = set;
+	int i;
+
+	for (i = 0; i < N_WAYS; i++) {
+		if (set[i].tid == tid)
+			return &set[i];
+		if (set[i].noted_ns < oldest->noted_ns)
+			oldest = &set[i];
+	}
+	memset(oldest, 0, sizeof(*oldest));
+	oldest->tid = tid;
+	return oldest;
+}
+
+static const char *class_of(pid_t tid)
+{
+	int policy = sched_getscheduler(tid);
+
+	if (policy < 0)
+		return NULL;
+	switch (policy & ~SCHED_RESET_ON_FORK) {
+	case SCHED_OTHER:
+		return "SCHED_OTHER";
+	case SCHED_FIFO:
+		return "SCHED_FIFO";
+	case SCHED_RR:
+		return "SCHED_RR";
+	case SCHED_BATCH:
+		return "SCHED_BATCH";
+	case SCHED_IDLE:
+		return "SCHED_IDLE";
+	case SCHED_DEADLINE:
+		return "SCHED_DEADLINE";
+	case 7:
+		return "SCHED_EXT";
+	default:
+		return "unknown";
+	}
+}
+
+static ssize_t read_file(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, size - 1);
+	close(fd);
+	out[n > 0 ? n : 0] = 0;
+	return n;
+}
+
+// PF_KTHREAD in field 9 of stat: a user task may call itself ksoftirqd/0.
+static bool is_kernel_task(const char *stat)
+{
+	const char *p = strrchr(stat, ')');
+	unsigned int flags;
+
+	return p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       (flags & 0x00200000);
+}
+
+// One read gives comm and kind; comm is between the first and the last parenthesis.
+static int look_up(pid_t tid, struct ag_name *out_name)
+{
+	char path[32], stat[512];
+	const char *begin, *end;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	if (read_file(path, stat, sizeof(stat)) <= 0)
+		return -ENOENT;
+	begin = strchr(stat, '(');
+	end = strrchr(stat, ')');
+	if (!begin || !end || end <= begin)
+		return -EBADMSG;
+	n = (size_t)(end - begin - 1);
+	if (n >= sizeof(out_name->comm))
+		n = sizeof(out_name->comm) - 1;
+	memset(out_name->comm, 0, sizeof(out_name->comm));
+	memcpy(out_name->comm, begin + 1, n);
+	out_name->is_kernel = is_kernel_task(stat);
+	return 0;
+}
+
+void ag_names_get(struct ag_names *names, pid_t pid, pid_t tid, bool is_on_cpu, uint64_t now_ns,
+		  struct ag_name *out_name)
+{
+	struct entry *entry = find(names, tid);
+	struct ag_name *name = &entry->name;
+	bool is_stale = entry->noted_ns == 0 || now_ns - entry->noted_ns > AG_NAMES_FRESH_NS;
+	const char *class;
+
+	if (pid > 0)
+		name->pid = pid;
+	if (is_stale && look_up(tid, name) == 0)
+		entry->noted_ns = now_ns;
+	if (!name->comm[0] && names->starts)
+		ag_starts_find(names->starts, tid, name->comm, sizeof(name->comm));
+	// A hog may be a real-time task only while it spins: what it was on the CPU counts.
+	class = is_on_cpu || !name->sched_class[0] ? class_of(tid) : NULL;
+	if (class)
+		snprintf(name->sched_class, sizeof(name->sched_class), "%s", class);
+	*out_name = *name;
+	if (!out_name->comm[0])
+		snprintf(out_name->comm, sizeof(out_name->comm), "?");
+}
