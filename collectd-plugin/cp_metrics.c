@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/utils/common/common.h>
+
+#include <collectd/core/daemon/plugin.h>
+
+#include <math.h>
+
+#include "cp_config.h"
+#include "cp_emit.h"
+#include "cp_instance.h"
+#include "cp_label.h"
+#include "cp_metrics.h"
+#include "cp_metrics_parts.h"
+#include "cp_sample.h"
+
+static struct cp_instance placeholder = {.name = "default"};
+static double last_read_s = NAN;
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+	return from_ns == 0 || to_ns < from_ns ? NAN : (double)(to_ns - from_ns) / 1e9;
+}
+
+static void emit_switch(const struct cp_object *object, const struct cp_sample *sample)
+{
+	const struct cp_process *process = &sample->process;
+	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is gone
+	uint64_t n_in_state[PMDP_N_STATES] = {0};
+
+	cp_gauge(object, CP_T_SWITCH_UP, NULL, sample->status == PMDP_WATCH_UP);
+	cp_gauge(object, CP_T_SWITCH_STATUS, NULL, sample->status);
+	cp_gauge(object, CP_T_SWITCH_UPTIME, NULL, process->uptime_s + fact);
+	cp_gauge(object, CP_T_SWITCH_CPU, "user", process->user_s + fact);
+	cp_gauge(object, CP_T_SWITCH_CPU, "system", process->system_s + fact);
+	cp_gauge(object, CP_T_SWITCH_RSS, NULL, process->rss_bytes + fact);
+	cp_gauge(object, CP_T_SWITCH_VSZ, NULL, process->vsz_bytes + fact);
+	cp_count(object, CP_T_SWITCH_RESTARTS, NULL, sample->n_restarts);
+	cp_gauge(object, CP_T_SWITCH_ALIVE_AGE, NULL, seconds(sample->alive_ns, sample->now_ns));
+	cp_gauge(object, CP_T_SWITCH_KEEPALIVE, NULL, sample->is_keepalive);
+	cp_gauge(object, CP_T_SWITCH_INTERVAL, NULL,
+		 sample->interval_ns != 0 ? (double)sample->interval_ns / 1e9 : NAN);
+	for (size_t i = 0; i < sample->n_threads; i++)
+		n_in_state[sample->threads[i].state % PMDP_N_STATES]++;
+	for (uint32_t state = 0; state < PMDP_N_STATES; state++) {
+		char name[16];
+
+		sstrncpy(name, pmdp_state_name(state), sizeof(name));
+		for (char *c = name; *c != 0; c++)
+			*c = (char)tolower((unsigned char)*c);
+		cp_gauge(object, CP_T_SWITCH_THREADS, name, (double)n_in_state[state]);
+	}
+}
+
+static void emit_threads(const char *instance, cdtime_t time, const struct cp_sample *sample)
+{
+	size_t n = 0, n_max = sample->n_threads;
+	const char **names = calloc(n_max + 1, sizeof(*names)), **labels = calloc(n_max + 1, sizeof(*labels));
+	const struct cp_thread **threads = calloc(n_max + 1, sizeof(*threads));
+	uint32_t *slots = calloc(n_max + 1, sizeof(*slots));
+	struct cp_label_set *set = cp_label_set_new(n_max);
+
+	for (size_t i = 0; i < n_max && names && labels && threads && slots && set; i++) {
+		const struct cp_thread *thread = &sample->threads[i];
+
+		if (!cp_select_match(&cp_config.threads, thread->body.name))
+			continue;
+		threads[n] = thread;
+		names[n] = thread->body.name;
+		slots[n++] = thread->slot;
+	}
+	if (n > 0 && cp_label_set_fill(set, instance, names, slots, n, labels) == 0)
+		for (size_t i = 0; i < n; i++)
+			cp_emit_thread(&(struct cp_object){labels[i], time}, threads[i], sample);
+	cp_label_set_free(set);
+	free(slots);
+	free(threads);
+	free(labels);
+	free(names);
+}
+
+static void emit_ports(const char *instance, cdtime_t time, const struct cp_sample *sample)
+{
+	size_t n = sample->n_ports;
+	const char **names = calloc(n + 1, sizeof(*names)), **labels = calloc(n + 1, sizeof(*labels));
+	uint32_t *slots = calloc(n + 1, sizeof(*slots));
+	struct cp_label_set *set = cp_label_set_new(n);
+
+	if (names != NULL && labels != NULL && slots != NULL && set != NULL) {
+		for (size_t i = 0; i < n; i++) {
+			names[i] = sample->ports[i].body.name;
+			slots[i] = sample->ports[i].slot;
+		}
+		if (cp_label_set_fill(set, instance, names, slots, n, labels) == 0)
+			for (size_t i = 0; i < n; i++)
+				cp_emit_port(&(struct cp_object){labels[i], time},
+					     &sample->ports[i].body);
+	}
+	cp_label_set_free(set);
+	free(slots);
+	free(labels);
+	free(names);
+}
+
+static void read_instance(struct cp_instance *instance, cdtime_t time)
+{
+	const struct cp_object object = {instance->name, time};
+	const struct cp_sample *sample;
+
+	if (instance->sampler == NULL)
+		instance->sampler = cp_sampler_new(instance->name);
+	if (instance->sampler == NULL)
+		return;
+	sample = cp_sampler_step(instance->sampler);
+	emit_switch(&object, sample);
+	emit_threads(instance->name, time, sample);
+	emit_ports(instance->name, time, sample);
+	cp_emit_relay(&object, &instance->numbers, sample->now_ns);
+	cp_gauge(&object, CP_T_READ_DURATION, NULL, last_read_s);
+}
+
+int cp_metrics_read(void)
+{
+	cdtime_t time = cdtime();
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	if (cp_config.n_instances == 0)
+		cp_instances_discover(cp_config.rundir);
+	// Before any instance was seen, the default one is reported as not up.
+	if (cp_instances_count() == 0)
+		read_instance(&placeholder, time);
+	for (size_t i = 0; i < cp_instances_count(); i++)
+		read_instance(cp_instances_at(i), time);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	last_read_s = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+	return 0;
+}
+
+void cp_metrics_clear(void)
+{
+	cp_sampler_free(placeholder.sampler);
+	placeholder.sampler = NULL;
+}
