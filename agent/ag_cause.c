@@ -65,7 +65,8 @@ static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct 
 		return;
 	// The time of a period is booked when it ends: until then, all idle time is counted as its.
 	if (want_ns == 0 || e->is_live)
-		want_ns = want_ns > s->idle_ns + s->blocked_ns ? want_ns : s->idle_ns + s->blocked_ns;
+		want_ns = want_ns > s->idle_ns + s->blocked_ns ? want_ns
+							       : s->idle_ns + s->blocked_ns;
 	if (e->state == 'T' || e->state == 't' || e->is_frozen)
 		return;
 	got_ns = take(&s->idle_ns, want_ns);
@@ -100,7 +101,8 @@ static void share_tasks(const struct ag_evidence *e, struct ag_split *s, struct 
 	if (!e->is_fair) {
 		v->share_ns[PMDP_CAUSE_RT_THROTTLED] += take(&s->idle_ns, s->idle_ns);
 		for (i = 0; i < AG_N_TASKS && i < e->n_tasks; i++)
-			if (!e->tasks[i].is_irq && strcmp(e->tasks[i].sched_class, "SCHED_OTHER") == 0)
+			if (!e->tasks[i].is_irq &&
+			    strcmp(e->tasks[i].sched_class, "SCHED_OTHER") == 0)
 				v->share_ns[PMDP_CAUSE_RT_THROTTLED] +=
 					take(&s->waited_ns, e->tasks[i].took_ns);
 	}
@@ -108,8 +110,9 @@ static void share_tasks(const struct ag_evidence *e, struct ag_split *s, struct 
 }
 
 /*
- * Time on the CPU by the switch records was the thread's own only as far as the kernel booked it: the
- * run time leaves out what the hypervisor took, exact to a tick; the steal counter steps by 10 ms.
+ * Time on the CPU by the switch records was the thread's own only as far as the kernel booked it:
+ * the run time leaves out what the hypervisor took, exact to a tick; the steal counter steps by 10
+ * ms.
  */
 static void share_own(const struct ag_evidence *e, struct ag_split *s, struct ag_verdict *v)
 {
@@ -126,7 +129,8 @@ static void share_own(const struct ag_evidence *e, struct ag_split *s, struct ag
 		steal_ns = missing_ns;
 		v->is_inferred = true;
 	}
-	// Samples are taken on the CPU: where they arrived it was not away for the time between them.
+	// Samples are taken on the CPU: where they arrived it was not away for the time between
+	// them.
 	if (e->n_samples >= 8 && missing_ns < AG_MIN_PART(e->window_ns))
 		steal_ns = smaller(steal_ns, s->own_ns / 4);
 	v->share_ns[PMDP_CAUSE_STEAL] = take(&s->own_ns, steal_ns);

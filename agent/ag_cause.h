@@ -3,9 +3,10 @@
 /*
  * The decision: evidence about one stall -> cause, culprit and how the time was spent.
  *
- * A pure function over struct ag_evidence: no clock, no I/O. What fills the struct (ag_diag_gather.c)
- * leaves a part empty when a right is missing or nobody looked yet, and says so by its has_ field.
- * The largest share of the stall wins; all shares go into the evidence of the incident.
+ * A pure function over struct ag_evidence: no clock, no I/O. What fills the struct
+ * (ag_diag_gather.c) leaves a part empty when a right is missing or nobody looked yet, and says so
+ * by its has_ field. The largest share of the stall wins; all shares go into the evidence of the
+ * incident.
  */
 #pragma once
 
@@ -45,8 +46,8 @@ struct ag_evidence {
 	uint64_t idle_ns;    // able to run, nobody had the CPU
 	uint64_t blocked_ns; // not able to run
 	uint32_t n_switches;
-	uint32_t n_tasks; // tasks that had the CPU while the thread was able to run
-	uint64_t n_lost;  // records that were overwritten before they were read
+	uint32_t n_tasks;                 // tasks that had the CPU while the thread was able to run
+	uint64_t n_lost;                  // records that were overwritten before they were read
 	struct ag_task tasks[AG_N_TASKS]; // by time, longest first
 
 	// What the kernel says about the thread; state 0: nobody looked inside the window.
@@ -56,8 +57,8 @@ struct ag_evidence {
 	char wchan[AG_WCHAN_BYTES];
 	bool is_frozen;
 
-	// Growth of the thread's run time and run-queue wait between two looks that enclose the window
-	// or lie in it; fuzz_ns is what the kernel may not have booked yet.
+	// Growth of the thread's run time and run-queue wait between two looks that enclose the
+	// window or lie in it; fuzz_ns is what the kernel may not have booked yet.
 	bool has_runtime;
 	uint64_t span_ns;
 	uint64_t span_ran_ns;
@@ -81,13 +82,13 @@ struct ag_evidence {
 	// Sampled instruction pointers inside the window.
 	uint32_t n_samples;
 	uint32_t n_kernel_samples;
-	uint32_t n_function_samples; // in the function named below
+	uint32_t n_function_samples;    // in the function named below
 	char function[AG_SYMBOL_BYTES]; // empty: no symbol
 	char file[AG_SYMBOL_BYTES];     // NAME+0xOFFSET when there is no symbol
 };
 
 struct ag_verdict {
-	uint32_t cause; // PMDP_CAUSE_*
+	uint32_t cause;   // PMDP_CAUSE_*
 	bool is_inferred; // concluded rather than seen
 	bool has_culprit;
 	struct ag_task culprit;

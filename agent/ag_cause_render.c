@@ -7,10 +7,10 @@
 
 // All keys that this file writes, so that a later call leaves no stale one behind.
 static const char *const keys[] = {
-	"ran_s",   "waited_s", "idle_s",   "blocked_s",   "switches",   "n_tasks",    "lost_records",
-	"state",   "wchan",    "culprit2", "tracer_pid",  "run_delay_s", "throttled", "throttled_s",
-	"steal_s", "irq_s",    "function", "file",        "samples",    "major_faults", "inferred",
-	"covered_s",
+	"ran_s",        "waited_s",     "idle_s",   "blocked_s", "switches",   "n_tasks",
+	"lost_records", "state",        "wchan",    "culprit2",  "tracer_pid", "run_delay_s",
+	"throttled",    "throttled_s",  "steal_s",  "irq_s",     "function",   "file",
+	"samples",      "major_faults", "inferred", "covered_s",
 };
 
 static bool is_ours(const char *key)

@@ -81,7 +81,7 @@ static void leave_core(struct ag_diag *diag, struct ag_core *core)
 
 static int grow(struct ag_diag *diag, uint32_t n_lanes)
 {
-	struct ag_lane *lanes;
+	struct ag_watched *lanes;
 
 	if (n_lanes <= diag->n_lanes)
 		return 0;
@@ -104,7 +104,7 @@ static uint64_t now_monotonic_ns(void)
 
 int ag_diag_watch(struct ag_diag *diag, uint32_t lane_index, const struct ag_thread *thread)
 {
-	struct ag_lane *lane;
+	struct ag_watched *lane;
 	struct ag_look look;
 	uint64_t now_ns;
 
@@ -135,7 +135,7 @@ int ag_diag_watch(struct ag_diag *diag, uint32_t lane_index, const struct ag_thr
 
 void ag_diag_forget(struct ag_diag *diag, uint32_t lane_index)
 {
-	struct ag_lane *lane;
+	struct ag_watched *lane;
 
 	if (lane_index >= diag->n_lanes || !diag->lanes[lane_index].is_used)
 		return;
@@ -158,7 +158,7 @@ void ag_diag_forget_all(struct ag_diag *diag)
 void ag_diag_tick(struct ag_diag *diag, uint64_t now_ns)
 {
 	struct ag_core *core;
-	struct ag_lane *lane;
+	struct ag_watched *lane;
 	struct ag_look look;
 	bool is_slow;
 	uint32_t i;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include "ag_diag.h"
-
 #include <string.h>
 
+#include "ag_diag.h"
 #include "ag_diag_private.h"
 
 #define MAX_RETRIES 12
 
 // Another stall than at the last call: what was seen then is history, its newest look a baseline.
-static void begin_stall(struct ag_lane *lane, uint64_t begin_ns)
+static void begin_stall(struct ag_watched *lane, uint64_t begin_ns)
 {
 	bool is_thread_gone = !lane->is_open;
 
@@ -24,7 +23,7 @@ static void begin_stall(struct ag_lane *lane, uint64_t begin_ns)
 }
 
 // Does the CPU take ticks? A sample is not asked of one that the hypervisor holds back.
-static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_lane *lane,
+static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_watched *lane,
 			 const struct ag_evidence *e)
 {
 	const struct ag_look *first = &lane->live[0], *last = &lane->live[lane->n_live - 1];
@@ -38,7 +37,7 @@ static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_lane *lane,
 	       last->runtime.ran_ns > first->runtime.ran_ns;
 }
 
-static bool ask(struct ag_diag *diag, const struct ag_lane *lane, const struct ag_explain *what,
+static bool ask(struct ag_diag *diag, const struct ag_watched *lane, const struct ag_explain *what,
 		int kind)
 {
 	struct ag_job job = {
@@ -59,8 +58,9 @@ static bool retry_in(const struct ag_explain *what, uint64_t ms, uint64_t *out_r
 	return true;
 }
 
-static bool retry_live(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
-		       const struct ag_evidence *e, const struct ag_verdict *v, uint64_t *out_retry_ns)
+static bool retry_live(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,
+		       const struct ag_evidence *e, const struct ag_verdict *v,
+		       uint64_t *out_retry_ns)
 {
 	uint32_t n = lane->seen.n_calls;
 
@@ -91,8 +91,9 @@ static bool retry_live(struct ag_diag *diag, struct ag_lane *lane, const struct 
 	}
 }
 
-static bool retry_ended(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
-			const struct ag_verdict *v, uint64_t *out_retry_ns)
+static bool retry_ended(struct ag_diag *diag, struct ag_watched *lane,
+			const struct ag_explain *what, const struct ag_verdict *v,
+			uint64_t *out_retry_ns)
 {
 	uint32_t n = lane->seen.n_ended_calls;
 
@@ -109,7 +110,7 @@ static bool retry_ended(struct ag_diag *diag, struct ag_lane *lane, const struct
 bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 		     struct pmdp_incident *incident, uint64_t *out_retry_ns)
 {
-	struct ag_lane *lane;
+	struct ag_watched *lane;
 	struct ag_evidence evidence;
 	struct ag_verdict verdict;
 	struct ag_look look;

@@ -8,8 +8,8 @@
 
 static bool is_irq_task(const struct ag_name *name)
 {
-	return name->is_kernel && (strncmp(name->comm, "ksoftirqd/", 10) == 0 ||
-				   strncmp(name->comm, "irq/", 4) == 0);
+	return name->is_kernel &&
+	       (strncmp(name->comm, "ksoftirqd/", 10) == 0 || strncmp(name->comm, "irq/", 4) == 0);
 }
 
 static void gather_tasks(struct ag_diag *diag, const struct ag_explain *what,
@@ -34,7 +34,7 @@ static void gather_tasks(struct ag_diag *diag, const struct ag_explain *what,
 	}
 }
 
-static void gather_switches(struct ag_diag *diag, struct ag_lane *lane,
+static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 			    const struct ag_explain *what, uint64_t end_ns, struct ag_evidence *e)
 {
 	const struct ag_runs *runs;
@@ -63,7 +63,7 @@ static void gather_switches(struct ag_diag *diag, struct ag_lane *lane,
 	gather_tasks(diag, what, &sum, e);
 }
 
-static void gather_runtime(struct ag_lane *lane, uint64_t begin_ns, uint64_t end_ns,
+static void gather_runtime(struct ag_watched *lane, uint64_t begin_ns, uint64_t end_ns,
 			   struct ag_evidence *e)
 {
 	struct ag_growth g = ag_look_growth(lane, AG_COUNT_RUNTIME, begin_ns, end_ns);
@@ -82,7 +82,7 @@ static void gather_runtime(struct ag_lane *lane, uint64_t begin_ns, uint64_t end
 	e->span_away_ns = e->span_ns - sum.ran_ns;
 }
 
-static void gather_counters(struct ag_diag *diag, struct ag_lane *lane, uint64_t begin_ns,
+static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint64_t begin_ns,
 			    uint64_t end_ns, struct ag_evidence *e)
 {
 	struct ag_growth g = ag_look_growth(lane, AG_COUNT_QUOTA, begin_ns, end_ns);
@@ -122,8 +122,8 @@ static void gather_samples(struct ag_diag *diag, const struct ag_explain *what, 
 	const struct ag_sample_function *function;
 	struct ag_job job;
 
-	if (!diag->worker ||
-	    !ag_worker_answer(diag->worker, what->lane, AG_JOB_SAMPLE, &job) || job.rc)
+	if (!diag->worker || !ag_worker_answer(diag->worker, what->lane, AG_JOB_SAMPLE, &job) ||
+	    job.rc)
 		return;
 	e->n_function_samples = ag_sample_top(&job.samples, what->begin_ns, end_ns, &function,
 					      &e->n_samples, &e->n_kernel_samples);
@@ -162,7 +162,7 @@ static void gather_scan(struct ag_diag *diag, const struct ag_explain *what, uin
 	}
 }
 
-void ag_gather(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
+void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,
 	       struct ag_evidence *out_evidence)
 {
 	uint64_t end_ns = what->end_ns ? what->end_ns : what->now_ns;

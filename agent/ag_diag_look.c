@@ -6,7 +6,7 @@
 
 #include "ag_diag_private.h"
 
-void ag_look_take(struct ag_diag *diag, struct ag_lane *lane, uint64_t now_ns, int how,
+void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, int how,
 		  struct ag_look *out_look)
 {
 	struct ag_proc_stat stat;
@@ -30,13 +30,13 @@ void ag_look_take(struct ag_diag *diag, struct ag_lane *lane, uint64_t now_ns, i
 	}
 }
 
-void ag_look_base(struct ag_lane *lane, const struct ag_look *look)
+void ag_look_base(struct ag_watched *lane, const struct ag_look *look)
 {
 	lane->bases[lane->n_bases++ % AG_N_BASES] = *look;
 }
 
 // A stall that is looked at very often keeps its first looks and its newest.
-void ag_look_live(struct ag_lane *lane, const struct ag_look *look)
+void ag_look_live(struct ag_watched *lane, const struct ag_look *look)
 {
 	if (lane->n_live == AG_N_LIVE)
 		lane->n_live--;
@@ -74,7 +74,7 @@ static void note_tracer(struct ag_diag *diag, struct ag_seen *seen, pid_t tracer
 	snprintf(seen->tracer_comm, sizeof(seen->tracer_comm), "%s", name.comm);
 }
 
-void ag_look_state(struct ag_diag *diag, struct ag_lane *lane, bool is_first)
+void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, bool is_first)
 {
 	struct ag_seen *seen = &lane->seen;
 	struct ag_proc_status status;
@@ -115,7 +115,7 @@ static bool has(const struct ag_look *look, enum ag_counter counter)
 	}
 }
 
-static const struct ag_look *base_before(const struct ag_lane *lane, enum ag_counter counter,
+static const struct ag_look *base_before(const struct ag_watched *lane, enum ag_counter counter,
 					 uint64_t time_ns)
 {
 	const struct ag_look *best = NULL, *look;
@@ -134,7 +134,7 @@ static const struct ag_look *base_before(const struct ag_lane *lane, enum ag_cou
  * Two looks inside the window tell about the window alone; a look before it brings in what happened
  * between it and the stall. So the pair inside is taken when it is long enough to mean something.
  */
-struct ag_growth ag_look_growth(const struct ag_lane *lane, enum ag_counter counter,
+struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct ag_look *first = NULL, *last = NULL, *base;

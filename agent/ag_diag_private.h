@@ -9,8 +9,8 @@
 #include "ag_perf.h"
 #include "ag_proc.h"
 
-#define AG_TICK_NS UINT64_C(4000000)       // the kernel books run times at ticks, 250 a second
-#define AG_BASE_NS UINT64_C(500000000)     // run time, quota: a reading this often
+#define AG_TICK_NS UINT64_C(4000000)         // the kernel books run times at ticks, 250 a second
+#define AG_BASE_NS UINT64_C(500000000)       // run time, quota: a reading this often
 #define AG_BASE_SLOW_NS UINT64_C(2000000000) // faults, steal, moves between cgroups
 
 #define AG_N_BASES 6
@@ -48,7 +48,7 @@ struct ag_core {
 	bool is_tickless;
 };
 
-struct ag_lane {
+struct ag_watched {
 	bool is_used;
 	pid_t pid, tid;
 	int core;
@@ -65,7 +65,7 @@ struct ag_lane {
 };
 
 struct ag_diag {
-	struct ag_lane *lanes;
+	struct ag_watched *lanes;
 	uint32_t n_lanes;
 	struct ag_core *cores;
 	struct ag_names *names;
@@ -80,12 +80,12 @@ struct ag_diag {
 // ag_diag_look.c
 #define AG_LOOK_QUICK 0 // run time and quota: two reads
 #define AG_LOOK_FULL 1  // and everything else
-void ag_look_take(struct ag_diag *diag, struct ag_lane *lane, uint64_t now_ns, int how,
+void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, int how,
 		  struct ag_look *out_look);
-void ag_look_base(struct ag_lane *lane, const struct ag_look *look);
-void ag_look_live(struct ag_lane *lane, const struct ag_look *look);
+void ag_look_base(struct ag_watched *lane, const struct ag_look *look);
+void ag_look_live(struct ag_watched *lane, const struct ag_look *look);
 // State, tracer and place of waiting, noted in lane->seen.
-void ag_look_state(struct ag_diag *diag, struct ag_lane *lane, bool is_first);
+void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, bool is_first);
 
 // Growth of a counter around or inside a window.
 struct ag_growth {
@@ -93,13 +93,18 @@ struct ag_growth {
 	bool is_inside;
 };
 
-enum ag_counter { AG_COUNT_RUNTIME, AG_COUNT_QUOTA, AG_COUNT_CPU, AG_COUNT_FAULTS };
+enum ag_counter {
+	AG_COUNT_RUNTIME,
+	AG_COUNT_QUOTA,
+	AG_COUNT_CPU,
+	AG_COUNT_FAULTS
+};
 
-struct ag_growth ag_look_growth(const struct ag_lane *lane, enum ag_counter counter,
+struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns);
 
 // ag_diag_gather.c
-void ag_gather(struct ag_diag *diag, struct ag_lane *lane, const struct ag_explain *what,
+void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,
 	       struct ag_evidence *out_evidence);
 
 // ag_diag_rights.c

@@ -9,7 +9,12 @@
 
 #define N_SLOTS 32
 
-enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_BUSY, SLOT_DONE };
+enum slot_state {
+	SLOT_FREE,
+	SLOT_ASKED,
+	SLOT_BUSY,
+	SLOT_DONE
+};
 
 struct slot {
 	enum slot_state state;

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * The helper thread of the diagnosis: does what may take milliseconds (sampling, symbols, scans of
- * /proc), so that the agent's loop never waits. It is asked and answers later; an answer carries the
- * time of the question, so that it is never taken for an answer about another stall.
+ * /proc), so that the agent's loop never waits. It is asked and answers later; an answer carries
+ * the time of the question, so that it is never taken for an answer about another stall.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct ag_job {
 };
 
 int ag_worker_new(struct ag_worker **out_worker); // -ENOMEM, -EAGAIN
-void ag_worker_free(struct ag_worker *worker);	  // waits for the job at hand, 50 ms or so
+void ag_worker_free(struct ag_worker *worker);    // waits for the job at hand, 50 ms or so
 
 // false: the same question is still open, or too many are.
 bool ag_worker_ask(struct ag_worker *worker, const struct ag_job *job);

@@ -72,9 +72,9 @@ struct ag_sum {
 	uint32_t n_switches; // times the thread left the CPU inside the window
 	uint32_t n_tasks;
 	struct ag_sum_task tasks[AG_SUM_TASKS]; // those of waited_ns and unsure_ns, longest first
-	struct ag_sum_task now; // who has the CPU at the end of the window
-	bool is_out;          // at the end: the thread is off the CPU
-	bool is_out_runnable; // and could run
+	struct ag_sum_task now;                 // who has the CPU at the end of the window
+	bool is_out;                            // at the end: the thread is off the CPU
+	bool is_out_runnable;                   // and could run
 };
 
 void ag_perf_sum(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns, uint64_t end_ns,
@@ -96,9 +96,9 @@ int ag_names_new(struct ag_names **out_names); // -ENOMEM
 void ag_names_free(struct ag_names *names);
 
 /*
- * Look up a task now and note what is found. is_on_cpu: the class that it has now is the one that it
- * ran with, and replaces an earlier one. For a task that is gone: what was noted, else the records of
- * task starts, else "?". Reads two files of /proc at most; cheap.
+ * Look up a task now and note what is found. is_on_cpu: the class that it has now is the one that
+ * it ran with, and replaces an earlier one. For a task that is gone: what was noted, else the
+ * records of task starts, else "?". Reads two files of /proc at most; cheap.
  */
 void ag_names_get(struct ag_names *names, pid_t pid, pid_t tid, bool is_on_cpu, uint64_t now_ns,
 		  struct ag_name *out_name);

@@ -15,7 +15,8 @@
 
 #define N_WAYS 4
 #define N_SETS 64
-#define AG_NAMES_FRESH_NS UINT64_C(1000000000) // a tid can be used again by another task after a while
+#define AG_NAMES_FRESH_NS \
+	UINT64_C(1000000000) // a tid can be used again by another task after a while
 
 struct entry {
 	pid_t tid; // 0: free

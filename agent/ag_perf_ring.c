@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define MIN_RECORD_BYTES 8
-// The kernel moves data_head only after a record is whole: the one it is writing now may already have
-// spoiled this much more of the oldest end.
+// The kernel moves data_head only after a record is whole: the one it is writing now may already
+// have spoiled this much more of the oldest end.
 #define MARGIN_BYTES ((size_t)4096)
 
 static uint64_t read_head(const struct ag_perf_ring *ring)
@@ -41,7 +41,8 @@ int ag_perf_ring_open(const struct perf_event_attr *attr, pid_t tid, int core, s
 	if (ring.fd < 0)
 		return -errno;
 	// Read-only is what makes the kernel overwrite instead of stop when the ring is full.
-	ring.map = mmap(NULL, (size_t)getpagesize() + size_bytes, PROT_READ, MAP_SHARED, ring.fd, 0);
+	ring.map =
+		mmap(NULL, (size_t)getpagesize() + size_bytes, PROT_READ, MAP_SHARED, ring.fd, 0);
 	if (ring.map == MAP_FAILED) {
 		rc = -errno;
 		close(ring.fd);

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * A perf ring that runs backwards and overwrites its oldest records. Reading copies what is new and
- * then looks again how far the kernel has come meanwhile: only what it can't have touched is parsed.
- * No system call to read, the kernel is not paused.
+ * then looks again how far the kernel has come meanwhile: only what it can't have touched is
+ * parsed. No system call to read, the kernel is not paused.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct ag_perf_batch {
 };
 
 /*
- * attr: type, config and what to record; clock (CLOCK_MONOTONIC), sample_id_all with TID | TIME | CPU
- * and direction are set here. Errors of perf_event_open and mmap.
+ * attr: type, config and what to record; clock (CLOCK_MONOTONIC), sample_id_all with TID | TIME |
+ * CPU and direction are set here. Errors of perf_event_open and mmap.
  */
 int ag_perf_ring_open(const struct perf_event_attr *attr, pid_t tid, int core, size_t size_bytes,
 		      struct ag_perf_ring *out_ring);

@@ -13,7 +13,12 @@ struct tally {
 	uint32_t n_more;
 };
 
-enum away { AWAY_NO, AWAY_RUNNABLE, AWAY_BLOCKED, AWAY_UNSURE };
+enum away {
+	AWAY_NO,
+	AWAY_RUNNABLE,
+	AWAY_BLOCKED,
+	AWAY_UNSURE
+};
 
 static void count_task(struct tally *tally, const struct ag_run *run, uint64_t took_ns)
 {

@@ -3,9 +3,9 @@
 /*
  * What /proc says about one thread, its cgroup and its CPU.
  *
- * Files are opened once and read again by pread: an open file of /proc is bound to the task itself, so
- * that a recycled pid can never be read by mistake (the read fails instead). Parsers are apart from
- * the reading and pure.
+ * Files are opened once and read again by pread: an open file of /proc is bound to the task itself,
+ * so that a recycled pid can never be read by mistake (the read fails instead). Parsers are apart
+ * from the reading and pure.
  */
 #pragma once
 

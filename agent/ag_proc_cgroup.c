@@ -86,7 +86,8 @@ int ag_cgroup_parse_path(const char *text, const char *controller, char *out, si
 	while (line && *line) {
 		list[0] = 0;
 		used = 0;
-		if (sscanf(line, "%*d:%127[^:\n]:%511[^\n]%n", list, path, &used) == 2 && used > 0) {
+		if (sscanf(line, "%*d:%127[^:\n]:%511[^\n]%n", list, path, &used) == 2 &&
+		    used > 0) {
 			if (controller && has_word(list, controller))
 				return snprintf(out, size, "%s", path) < (int)size ? 0 : -ERANGE;
 		} else if (!controller && sscanf(line, "0::%511[^\n]", path) == 1) {
@@ -197,7 +198,8 @@ int ag_cgroup_parse_stat(const char *text, struct ag_cgroup_stat *out_stat)
 	if (v2)
 		out_stat->throttled_ns = strtoull(v2 + strlen("throttled_usec "), NULL, 10) * 1000;
 	else
-		out_stat->throttled_ns = v1 ? strtoull(v1 + strlen("throttled_time "), NULL, 10) : 0;
+		out_stat->throttled_ns = v1 ? strtoull(v1 + strlen("throttled_time "), NULL, 10)
+					    : 0;
 	return 0;
 }
 

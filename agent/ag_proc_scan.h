@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Who has a CPU, without the right to perf: the tasks whose last CPU it is and whose run time grows.
+ * Who has a CPU, without the right to perf: the tasks whose last CPU it is and whose run time
+ * grows.
  *
- * Reads one file of every task of the machine and waits some milliseconds between two looks: only the
- * helper thread of the diagnosis calls this. What it finds is a conclusion, never seen.
+ * Reads one file of every task of the machine and waits some milliseconds between two looks: only
+ * the helper thread of the diagnosis calls this. What it finds is a conclusion, never seen.
  */
 #pragma once
 

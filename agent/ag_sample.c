@@ -65,14 +65,16 @@ int ag_sample_probe(void)
 static void collect(const struct perf_event_mmap_page *page, struct ag_sample_set *set)
 {
 	const uint8_t *data = (const uint8_t *)page + page->data_offset;
-	uint64_t head = atomic_load_explicit((const _Atomic __u64 *)&page->data_head,
-					     memory_order_acquire);
+	uint64_t head =
+		atomic_load_explicit((const _Atomic __u64 *)&page->data_head, memory_order_acquire);
 	struct ag_sample *sample;
 	const struct sample_record *r;
 	uint64_t at = 0;
 
-	// The ring is larger than all the records that we wait for: it neither wraps nor overwrites.
-	while (at + sizeof(r->header) <= head && at < RING_BYTES && set->n_samples < AG_SAMPLE_MAX) {
+	// The ring is larger than all the records that we wait for: it neither wraps nor
+	// overwrites.
+	while (at + sizeof(r->header) <= head && at < RING_BYTES &&
+	       set->n_samples < AG_SAMPLE_MAX) {
 		r = (const void *)(data + at);
 		if (r->header.size < sizeof(r->header) || at + r->header.size > RING_BYTES)
 			break;
@@ -117,7 +119,8 @@ uint32_t ag_sample_top(const struct ag_sample_set *set, uint64_t begin_ns, uint6
 		       const struct ag_sample_function **out_function, uint32_t *out_n,
 		       uint32_t *out_n_kernel)
 {
-	uint32_t counts[AG_SAMPLE_FUNCTIONS + 1] = {0}, i, top = AG_SAMPLE_FUNCTIONS, n = 0, n_kernel = 0;
+	uint32_t counts[AG_SAMPLE_FUNCTIONS + 1] = {0}, i, top = AG_SAMPLE_FUNCTIONS, n = 0,
+					      n_kernel = 0;
 
 	for (i = 0; i < set->n_samples; i++) {
 		if (set->samples[i].time_ns < begin_ns || set->samples[i].time_ns > end_ns)

@@ -6,8 +6,8 @@
  *
  * Blocks (opens files of any size, waits for samples): only the helper thread of the diagnosis
  * (ag_diag_worker.c) calls this. A perf event on a thread is set up by an interrupt on its CPU that
- * the caller waits for; on a CPU that the hypervisor holds back this lasts until it is given back, so
- * nobody samples a CPU that shows no sign of life.
+ * the caller waits for; on a CPU that the hypervisor holds back this lasts until it is given back,
+ * so nobody samples a CPU that shows no sign of life.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ struct ag_sample {
 
 struct ag_sample_function {
 	char function[AG_SAMPLE_NAME_BYTES]; // empty: no symbol
-	char file[AG_SAMPLE_NAME_BYTES];     // the object it is in, with +0xOFFSET when there is no symbol
+	char file[AG_SAMPLE_NAME_BYTES];     // the object it is in, with +0xOFFSET when there is no
+					     // symbol
 };
 
 struct ag_sample_set {
@@ -44,8 +45,8 @@ int ag_sample_take(pid_t tid, struct ag_sample_set *out_set);
 // Fill in functions; without the right to read the maps, only offsets or nothing is known.
 void ag_sample_name(pid_t pid, struct ag_sample_set *set);
 
-// The most frequent function among the samples of a window. Returns its number of samples; *out_n is
-// the number of samples in the window and *out_n_kernel how many of them were in the kernel.
+// The most frequent function among the samples of a window. Returns its number of samples; *out_n
+// is the number of samples in the window and *out_n_kernel how many of them were in the kernel.
 uint32_t ag_sample_top(const struct ag_sample_set *set, uint64_t begin_ns, uint64_t end_ns,
 		       const struct ag_sample_function **out_function, uint32_t *out_n,
 		       uint32_t *out_n_kernel);

@@ -11,7 +11,8 @@
 
 // The symbol tables that are in the files are enough: never ask a server for debug information.
 static int find_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-			     const char *file, const char *debuglink, GElf_Word crc, char **out_path)
+			     const char *file, const char *debuglink, GElf_Word crc,
+			     char **out_path)
 {
 	(void)module, (void)user, (void)name, (void)base;
 	(void)file, (void)debuglink, (void)crc, (void)out_path;
@@ -44,8 +45,8 @@ static void name_user(Dwfl *dwfl, uint64_t ip, struct ag_sample_function *out)
 		snprintf(out->function, sizeof(out->function), "%s", symbol);
 		snprintf(out->file, sizeof(out->file), "%s", last_part(file ? file : "?"));
 	} else {
-		snprintf(out->file, sizeof(out->file), "%.28s+0x%" PRIx64, last_part(file ? file : "?"),
-			 ip - start);
+		snprintf(out->file, sizeof(out->file), "%.28s+0x%" PRIx64,
+			 last_part(file ? file : "?"), ip - start);
 	}
 }
 
