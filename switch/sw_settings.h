@@ -28,6 +28,8 @@ struct sw_settings {
 	uint32_t tx_flush_interval_us;   // tx-flush-interval
 };
 
+#define SW_SETTINGS_VALUE_BYTES 320 // of any value as text
+
 // Defaults.
 void sw_settings_init(struct sw_settings *settings);
 
@@ -44,3 +46,9 @@ int sw_settings_get(const struct sw_settings *settings, const char *key, char *o
 
 // Keys in the order of the table; NULL after the last.
 const char *sw_settings_key(size_t i);
+
+// A line of explanation; NULL: no such key.
+const char *sw_settings_help(const char *key);
+
+// -ENOENT: no such key; err names near ones.
+int sw_settings_check(const char *key, struct sw_error *err);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// Flow commands. Rules of a file arrive as one argument a line.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmdp_json.h"
+#include "sw_cmd_impl.h"
+#include "sw_flow.h"
+#include "sw_switch.h"
+
+static int resolve(void *ctx, const char *name)
+{
+	const struct sw_port *port = sw_port_find(ctx, name);
+
+	return port && port->state == SW_PORT_ACTIVE ? port->ofport : -ENOENT;
+}
+
+static struct sw_rule_parser parser(const struct sw_cmd_call *call)
+{
+	return (struct sw_rule_parser){.resolve = resolve, .resolve_ctx = call->sw};
+}
+
+int sw_cmd_add_flow(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const struct sw_rule_parser with = parser(call);
+	struct sw_rule rule;
+	int rc = sw_rule_parse(&with, call->argv[0], &rule, err);
+
+	return rc < 0 ? rc : sw_flow_add(call->sw->flows, &rule, 1, err);
+}
+
+typedef int change_fn(struct sw_flow_table *table, const struct sw_rule *rules, uint32_t n_rules,
+		      struct sw_error *err);
+
+static int change(const struct sw_cmd_call *call, change_fn *fn, struct sw_error *err)
+{
+	const struct sw_rule_parser with = parser(call);
+	struct sw_rule *rules;
+	uint32_t n;
+	int rc = sw_rules_parse(&with, call->argv, (uint32_t)call->argc, &rules, &n, err);
+
+	if (rc < 0)
+		return rc;
+	rc = fn(call->sw->flows, rules, n, err);
+	free(rules);
+	return rc;
+}
+
+int sw_cmd_add_flows(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	return change(call, sw_flow_add, err);
+}
+
+int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	return change(call, sw_flow_replace, err);
+}
+
+int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const struct sw_rule_parser with = parser(call);
+	struct sw_flow_filter filter;
+	const char *match = NULL;
+	bool is_strict = false;
+	int rc;
+
+	for (int i = 0; i < call->argc; i++) {
+		if (strcmp(call->argv[i], "--strict") == 0)
+			is_strict = true;
+		else if (!match)
+			match = call->argv[i];
+		else
+			return sw_fail(err, -EINVAL, "usage: del-flows [--strict] [MATCH]");
+	}
+	rc = sw_flow_filter_parse(&with, match, is_strict, &filter, err);
+	if (rc < 0)
+		return rc;
+	rc = sw_flow_delete(call->sw->flows, &filter, err);
+	return rc < 0 ? rc : 0;
+}
+
+static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns > info->created_ns ? now_ns - info->created_ns : 0;
+	char match[SW_FLOW_TEXT_BYTES], actions[64], cookie[32], text[SW_FLOW_TEXT_BYTES + 256];
+	char priority[32] = "";
+
+	sw_rule_format_match(&info->rule, match, sizeof(match));
+	sw_rule_format_actions(&info->rule, actions, sizeof(actions));
+	snprintf(cookie, sizeof(cookie), "0x%llx", (unsigned long long)info->rule.cookie);
+	if (info->rule.priority != SW_FLOW_DEFAULT_PRIORITY)
+		snprintf(priority, sizeof(priority), "priority=%u%s", info->rule.priority,
+			 match[0] ? "," : "");
+	snprintf(
+		text, sizeof(text),
+		"cookie=%s, duration=%.3fs, table=0, n_packets=%llu, n_bytes=%llu, %s%s%sactions=%s",
+		cookie, (double)age_ns / 1e9, (unsigned long long)info->n_packets,
+		(unsigned long long)info->n_bytes, priority, match,
+		match[0] || priority[0] ? " " : "", actions);
+	yajl_gen_map_open(gen);
+	pmdp_json_kv_int(gen, "table", 0);
+	pmdp_json_kv_int(gen, "priority", info->rule.priority);
+	pmdp_json_kv_text(gen, "cookie", cookie);
+	pmdp_json_kv_text(gen, "match", match);
+	pmdp_json_kv_text(gen, "actions", actions);
+	pmdp_json_kv_u64(gen, "n_packets", info->n_packets);
+	pmdp_json_kv_u64(gen, "n_bytes", info->n_bytes);
+	pmdp_json_kv_seconds(gen, "duration_s", age_ns);
+	pmdp_json_kv_text(gen, "text", text);
+	yajl_gen_map_close(gen);
+}
+
+int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const struct sw_rule_parser with = parser(call);
+	uint32_t n = sw_flow_count(call->sw->flows);
+	struct sw_flow_filter filter;
+	uint64_t now_ns = sw_now_ns();
+	int rc =
+		sw_flow_filter_parse(&with, call->argc ? call->argv[0] : NULL, false, &filter, err);
+
+	if (rc < 0)
+		return rc;
+	yajl_gen_map_open(call->gen);
+	pmdp_json_key(call->gen, "flows");
+	yajl_gen_array_open(call->gen);
+	for (uint32_t i = 0; i < n; i++) {
+		struct sw_flow_info info;
+
+		sw_flow_get(call->sw->flows, i, &info);
+		if (sw_flow_filter_matches(&filter, &info.rule))
+			flow(call->gen, &info, now_ns);
+	}
+	yajl_gen_array_close(call->gen);
+	yajl_gen_map_close(call->gen);
+	return 0;
+}

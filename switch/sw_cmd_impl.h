@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+/*
+ * The functions behind the table of commands. They return 0 or a negative errno with err filled;
+ * the table has checked argc and whether there is a gen to write to.
+ */
+#pragma once
+
+#include "sw_cmd.h"
+
+int sw_cmd_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dump_ports(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_add_port(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_del_port(const struct sw_cmd_call *call, struct sw_error *err);
+
+int sw_cmd_add_flow(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_add_flows(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
+
+int sw_cmd_set(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_get(const struct sw_cmd_call *call, struct sw_error *err);
+
+int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// Commands about PMD threads.
+#include <stdlib.h>
+
+#include <rte_common.h>
+
+#include "pmdp_json.h"
+#include "sw_cmd_impl.h"
+#include "sw_flow.h"
+#include "sw_stats.h"
+#include "sw_switch.h"
+
+static void identity(yajl_gen gen, const struct sw_pmd *pmd)
+{
+	pmdp_json_kv_text(gen, "name", pmd->name);
+	pmdp_json_kv_int(gen, "tid", pmd->tid);
+	pmdp_json_kv_int(gen, "core", pmd->core);
+	if (pmd->numa >= 0)
+		pmdp_json_kv_int(gen, "numa", pmd->numa);
+	else
+		pmdp_json_kv_null(gen, "numa");
+}
+
+static double ratio(uint64_t n, uint64_t of)
+{
+	return of ? (double)n / (double)of : 0.0;
+}
+
+static void counters(yajl_gen gen, const struct sw_pmd_stats *stats)
+{
+	// Keys of the reply, and what the OVS namesake calls them.
+	static const struct {
+		const char *key;
+		uint32_t index;
+	} shown[] = {
+		{"packets_received", PMDP_C_RX_PACKETS},
+		{"recirculations", PMDP_C_RECIRCULATIONS},
+		{"phwol_hits", PMDP_C_PHWOL_HITS},
+		{"emc_hits", PMDP_C_EMC_HITS},
+		{"smc_hits", PMDP_C_SMC_HITS},
+		{"megaflow_hits", PMDP_C_MEGAFLOW_HITS},
+		{"misses", PMDP_C_MISSES},
+		{"lost", PMDP_C_LOST},
+		{"malformed", PMDP_C_MALFORMED},
+		{"packets_sent", PMDP_C_TX_PACKETS},
+		{"rx_batches", PMDP_C_RX_BATCHES},
+		{"tx_batches", PMDP_C_TX_BATCHES},
+		{"in_flight", PMDP_C_IN_FLIGHT},
+		{"iterations", PMDP_C_ITERATIONS},
+		{"cycles_idle", PMDP_C_IDLE_TICKS},
+		{"cycles_busy", PMDP_C_BUSY_TICKS},
+		{"cycles_sleep", PMDP_C_SLEEP_TICKS},
+		{"n_rxq", PMDP_C_N_RXQ},
+	};
+	const uint64_t *n = stats->counters;
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		pmdp_json_kv_u64(gen, shown[i].key, n[shown[i].index]);
+	pmdp_json_kv_u64(gen, "tsc_hz", stats->ticks_hz);
+	pmdp_json_kv_real(gen, "packets_per_batch",
+			  ratio(n[PMDP_C_TX_PACKETS], n[PMDP_C_TX_BATCHES]));
+	pmdp_json_kv_real(gen, "packets_per_rx_batch",
+			  ratio(n[PMDP_C_RX_PACKETS], n[PMDP_C_RX_BATCHES]));
+	pmdp_json_kv_real(gen, "cycles_per_packet",
+			  ratio(n[PMDP_C_BUSY_TICKS] + n[PMDP_C_IDLE_TICKS], n[PMDP_C_RX_PACKETS]));
+	pmdp_json_kv_bool(gen, "keepalive", n[PMDP_C_KEEPALIVE] != 0);
+	pmdp_json_kv_drops(gen, "drops", &n[PMDP_C_DROP0]);
+}
+
+int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	yajl_gen gen = call->gen;
+	struct sw_pmd *pmd = NULL;
+	uint64_t bad[SW_N_BAD];
+
+	(void)err;
+	yajl_gen_map_open(gen);
+	pmdp_json_key(gen, "pmds");
+	yajl_gen_array_open(gen);
+	while ((pmd = sw_pmd_next(call->sw, pmd))) {
+		struct sw_pmd_stats stats;
+		int rc = sw_stats_pmd(pmd, &stats);
+
+		yajl_gen_map_open(gen);
+		identity(gen, pmd);
+		// A PMD that is stuck while it publishes: no numbers are better than torn ones.
+		pmdp_json_kv_bool(gen, "readable", rc == 0);
+		if (rc == 0)
+			counters(gen, &stats);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
+	sw_flow_bad_counts(call->sw->flows, bad);
+	pmdp_json_key(gen, "malformed_since_start");
+	yajl_gen_map_open(gen);
+	for (uint32_t i = SW_BAD_NONE + 1; i < SW_N_BAD; i++)
+		pmdp_json_kv_u64(gen, sw_bad_name(i), bad[i]);
+	yajl_gen_map_close(gen);
+	yajl_gen_map_close(gen);
+	return 0;
+}
+
+int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	(void)err;
+	sw_stats_clear(call->sw);
+	return 0;
+}
+
+static void rxqs(yajl_gen gen, struct sw_switch *sw, const struct sw_pmd *pmd)
+{
+	uint32_t n = sw_pmd_rxqs(sw, pmd, NULL, 0);
+	struct sw_pmd_rxq *list = calloc(n + 1, sizeof(*list));
+
+	if (list)
+		n = RTE_MIN(n, sw_pmd_rxqs(sw, pmd, list, n));
+	pmdp_json_key(gen, "rxqs");
+	yajl_gen_array_open(gen);
+	for (uint32_t i = 0; list && i < n; i++) {
+		yajl_gen_map_open(gen);
+		pmdp_json_kv_text(gen, "port", list[i].port->conf.name);
+		pmdp_json_kv_int(gen, "queue", list[i].queue);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
+	free(list);
+}
+
+int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	struct sw_pmd *pmd = NULL;
+
+	(void)err;
+	yajl_gen_map_open(call->gen);
+	pmdp_json_key(call->gen, "pmds");
+	yajl_gen_array_open(call->gen);
+	while ((pmd = sw_pmd_next(call->sw, pmd))) {
+		yajl_gen_map_open(call->gen);
+		identity(call->gen, pmd);
+		rxqs(call->gen, call->sw, pmd);
+		yajl_gen_map_close(call->gen);
+	}
+	yajl_gen_array_close(call->gen);
+	yajl_gen_map_close(call->gen);
+	return 0;
+}
