@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control protocol: a JSON request a line, a JSON reply a line."""
+
+import json
+import socket
+
+
+def request(path, command, *args, timeout=5):
+    """The whole reply as a dict: {"id", "ok", "data" or "error"}."""
+    return request_raw(path, json.dumps({"id": 1, "cmd": command, "args": list(args)}), timeout)
+
+
+def request_raw(path, line, timeout=5):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(timeout)
+        sock.connect(str(path))
+        sock.sendall(line.encode() + b"\n")
+        with sock.makefile("rb") as replies:
+            return json.loads(replies.readline())
