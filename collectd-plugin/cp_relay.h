@@ -9,8 +9,8 @@
  *
  * Fresh: the alive stamp of the incidents segment changed within the last second as seen from here,
  * so neither a stamp from the future nor our own absence misleads (after a pause of the look thread
- * the second begins anew). On the way back the own incidents are cleared before the first event of the
- * agent is told. The look thread's alone.
+ * the second begins anew). On the way back the own incidents are cleared before the first event of
+ * the agent is told. The look thread's alone.
  */
 #pragma once
 

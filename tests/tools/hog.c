@@ -7,9 +7,9 @@
  *	    [--name COMM] [--tasks N] [--burst-us US --pause-us US] [--at NS] [--threads]
  *
  * Spins on core N for MS milliseconds (at most 1000) of its own clock. A real-time class is taken
- *just before the spin and given back after it. --tasks N: N processes that do so at once;
- *--threads: as threads of one process. With --burst-us it spins and sleeps in turn. --at: begin at
- *that time of CLOCK_MONOTONIC. Without --name, a random one. Prints one JSON line a task:
+ * just before the spin and given back after it. --tasks N: N processes that do so at once; --threads:
+ * as threads of one process. With --burst-us it spins and sleeps in turn. --at: begin at that time of
+ * CLOCK_MONOTONIC. Without --name, a random one. Prints one JSON line a task:
  * {"pid","tid","comm","class","begin_ns","end_ns","spun_ns"}; spun_ns leaves out what it lost
  * to others, as far as its clock shows it (gaps from 50 us up).
  */

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A small publisher on libpmdpulse, driven by lines on stdin, for tests of its readers: threads
- *that beat every two milliseconds, and stall, spin, doze, sleep, end or die on command.
+ * A small publisher on libpmdpulse, driven by lines on stdin, for tests of its readers: threads that
+ * beat every two milliseconds, and stall, spin, doze, sleep, end or die on command.
  *
  *	publisher --instance NAME --rundir DIR [--interval MS] [--gap-limit US]
  *
- *	lane NAME [CORE] [pmd|control]  start a thread that beats      starve NAME PCT MS  short
- *gaps stall NAME MS   sleep without beats     spin NAME MS   compute without beats doze NAME MS
- *MAX_MS   pause, announced  sleep NAME / wake NAME   announced wait exit NAME   release the lane,
- *end       die NAME   end without a word port NAME up|down|unknown|del           interval MS
- *keepalive on|off hold / resume   housekeeping            quit   clean stop
+ *	lane NAME [CORE] [pmd|control]    start a thread that beats
+ *	stall NAME MS                     sleep without beats
+ *	spin NAME MS                      compute without beats
+ *	starve NAME PCT MS                short gaps
+ *	doze NAME MS MAX_MS               announced pause
+ *	sleep NAME / wake NAME            announced wait
+ *	exit NAME                         release the lane, end
+ *	die NAME                          end without a word
+ *	port NAME up|down|unknown|del
+ *	interval MS
+ *	keepalive on|off
+ *	hold / resume                     housekeeping
+ *	quit                              clean stop
  *
  * Each line is answered by "ok ..." or "error ..."; a stall, spin or doze that is over by
  * "done NAME BEGIN_NS END_NS" (CLOCK_MONOTONIC of the beats around it).
