@@ -34,8 +34,14 @@ struct sw_switch;
 // How long a PMD may take over a plan before it counts as dead.
 #define SW_PLAN_DOZE_NS UINT64_C(200000000)
 
+// -ENOMEM. Destroy: no PMD is left.
+int sw_plan_create(struct sw_switch *sw);
+void sw_plan_destroy(struct sw_switch *sw);
+
 // Something wanted has changed: ports or settings.
 void sw_plan_changed(struct sw_switch *sw);
+// The set of PMDs has changed: queues are dealt out anew.
+void sw_plan_changed_pmds(struct sw_switch *sw);
 
 // One step towards what is wanted. Does not wait. true: settled, nothing is left to do.
 bool sw_plan_poll(struct sw_switch *sw);

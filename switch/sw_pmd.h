@@ -10,6 +10,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,8 +30,8 @@ struct sw_switch;
 // sw_pmd.life
 #define SW_PMD_STARTING 0
 #define SW_PMD_RUNNING 1
-#define SW_PMD_FAILED 2  // could not start; error says why
-#define SW_PMD_EXITED 3  // left its loop on request
+#define SW_PMD_FAILED 2 // could not start; error says why
+#define SW_PMD_EXITED 3 // left its loop on request
 
 // What a PMD counts for one port slot; on lines that only this PMD writes.
 struct sw_port_counts {
@@ -48,21 +49,27 @@ struct sw_pmd {
 	struct pmdp_lane *lane;
 	struct sw_flow_stats *flow_stats;
 	struct sw_port_counts *port_counts; // SW_MAX_PORTS of them
-	int wake_fd; // eventfd: a PMD without work blocks on it
+	int wake_fd;                        // eventfd: a PMD without work blocks on it
 
 	// Control side.
 	pthread_t thread;
-	bool is_leaving; // its core is no longer in pmd-cpu-mask
+	bool is_leaving;                      // its core is no longer in pmd-cpu-mask
+	bool is_known;                        // the plan has seen it RUNNING
+	sem_t started;                        // posted by the PMD when life leaves STARTING
 	uint64_t clear_base[PMDP_N_COUNTERS]; // counters at the last pmd-stats-clear
+	uint64_t seen_beats;                  // by sw_notify.c
+	uint64_t seen_ns;
 	struct sw_error error;
 
 	// Handshake (sw_plan.h). Written by control.
 	alignas(128) _Atomic(struct sw_plan_pmd *) next; // W: control, release (P1)
-	_Atomic uint32_t test_action;                    // W: control; test hooks only
-	_Atomic uint32_t test_ms;
+	_Atomic uint32_t want_keepalive;                 // W: control, relaxed
+	_Atomic uint32_t test_action; // W: control, release; SW_TEST_*, test hooks only
+	_Atomic uint32_t test_ms;     // W: control, before test_action
 	// Written by the PMD.
 	alignas(128) _Atomic uint64_t taken; // W: PMD, release (P3): generation of the plan it has
-	_Atomic uint32_t life;               // W: PMD, release; SW_PMD_*
+	_Atomic uint32_t life;               // W: PMD, release (L1); SW_PMD_*
+	_Atomic uint32_t has_keepalive;      // W: PMD, release; what it does now
 };
 
 struct sw_pmds {
@@ -76,7 +83,10 @@ struct sw_pmd *sw_pmd_next(struct sw_switch *sw, const struct sw_pmd *pmd);
 struct sw_pmd *sw_pmd_by_core(struct sw_switch *sw, int core);
 struct sw_pmd *sw_pmd_by_name(struct sw_switch *sw, const char *name);
 
-// Create the thread and wait (bounded) until it runs. It sleeps until it gets a plan.
+/*
+ * Create the thread and wait (bounded) until it runs. It sleeps until it gets a plan. -ETIMEDOUT: its
+ * core gives it no time; it takes part when it runs at last. -ENOSPC, -ENOMEM, -errno.
+ */
 int sw_pmd_create(struct sw_switch *sw, int core, struct sw_error *err);
 
 // The thread has left its loop (life EXITED): join and free.

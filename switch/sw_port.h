@@ -12,11 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_ethdev.h>
+
 #include "pmdp_abi.h"
 #include "sw_error.h"
 
-struct rte_mempool;
+struct sw_pool;
 struct sw_switch;
+struct sw_tx_claim;
 
 #define SW_MAX_PORTS 256
 #define SW_MAX_RXQ 64
@@ -38,7 +41,8 @@ struct sw_port_conf {
 	uint32_t n_txq_desc;
 	uint32_t mtu;        // 0: as the device has it
 	uint32_t tx_retries; // SW_TX_RETRIES_DEFAULT
-	uint32_t n_mbufs;    // 0: the shared pool, or an own one that grows if the device asks for more
+	uint32_t
+		n_mbufs; // 0: the shared pool, or an own one that grows if the device asks for more
 };
 
 struct sw_port {
@@ -51,13 +55,18 @@ struct sw_port {
 	uint16_t mtu;
 	bool is_probed; // we attached the device, so we detach it
 	char driver[32];
-	struct rte_mempool *pool;
-	int slot; // in the segment, -1 = none
+	struct sw_pool *pool;
+	struct sw_tx_claim *claims; // one per tx queue, for PMDs that share it
+	int slot;                   // in the segment, -1 = none
 	uint64_t link_changes;
 	uint32_t link_state; // PMDP_LINK_*, as last seen
 	uint32_t link_speed_mbps;
+	bool is_link_seen;
+	bool is_slot_said;
+	struct rte_eth_stats eth; // as last read
 	uint64_t removing_since_ns;
-	uint64_t base[PMDP_P_N_COUNTERS];    // what the slot's per-PMD counters held when the port came
+	uint64_t
+		base[PMDP_P_N_COUNTERS]; // what the slot's per-PMD counters held when the port came
 	uint64_t retired[PMDP_P_N_COUNTERS]; // what ended PMDs counted for this slot
 };
 

@@ -19,12 +19,20 @@
 #include "sw_settings.h"
 
 struct pmdp_publisher;
+struct rte_rcu_qsbr;
 struct sw_ctl;
 struct sw_flow_table;
 struct sw_plan;
-struct sw_rcu;
+struct sw_pools;
 
 #define SW_HOUSEKEEP_MS 50
+
+// What systemd was told last (sw_notify.c).
+struct sw_notify {
+	uint64_t watchdog_us; // 0: none
+	uint64_t fed_ns;
+	uint64_t status_ns;
+};
 
 struct sw_options {
 	char instance[64];
@@ -36,17 +44,22 @@ struct sw_switch {
 	struct sw_options options;
 	struct sw_settings settings; // as applied
 	cpu_set_t allowed_cpus;      // the process' affinity at start
+	bool has_eal;
 	bool has_hugepages;
-	uint64_t start_ns;           // CLOCK_MONOTONIC
+	uint64_t start_ns; // CLOCK_MONOTONIC
 
 	struct pmdp_publisher *pub;
-	uint64_t tsc_hz; // 0: beats carry CLOCK_MONOTONIC
-	struct sw_rcu *rcu;
+	uint64_t tsc_hz;           // 0: beats carry CLOCK_MONOTONIC
+	struct rte_rcu_qsbr *qsbr; // PMDs by sw_pmd.index
+	struct sw_pools *pools;
 	struct sw_ports ports;
 	struct sw_pmds pmds;
 	struct sw_plan *plan;
 	struct sw_flow_table *flows;
 	struct sw_ctl *ctl;
+
+	struct sw_notify notify;
+	uint64_t ports_published_ns;
 
 	int epoll_fd;
 	int timer_fd;
@@ -61,6 +74,9 @@ struct sw_switch {
  * -EINVAL: a value can't be (err says which), nothing was changed.
  */
 int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err);
+
+// After the start-up file: create the PMDs and bring the plan into being. As sw_switch_apply().
+int sw_switch_start(struct sw_switch *sw, struct sw_error *err);
 
 // The cores that settings ask for, with the default resolved.
 void sw_switch_pmd_cpus(const struct sw_switch *sw, const struct sw_settings *settings,

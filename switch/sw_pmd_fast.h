@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+/*
+ * The packet path of a PMD: the poll loop and sending. No allocation, lock, system call or log.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pmdpulse.h"
+#include "sw_flow_fast.h"
+#include "sw_plan_fast.h"
+
+// What the PMD has at hand while it polls; its own memory.
+struct sw_pmd_run {
+	struct pmdp_lane *lane;
+	uint64_t *counters; // lane->body.counters
+	const struct sw_flow_ref *flows;
+	struct sw_flow_stats *flow_stats;
+	struct sw_plan_pmd *plan;
+	uint64_t
+		now_ticks; // end of the last iteration: times are a chain, nothing is counted twice
+	bool is_keepalive;
+	bool is_tsc;
+	uint16_t n_touched; // outs with packets that wait
+	uint16_t touched[SW_MAX_PORTS];
+};
+
+// Poll the queues of the plan until due_ticks, at least once.
+void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks);
+
+/*
+ * Send what waits. is_final: what can't be sent is dropped and counted (the plan goes away);
+ * otherwise it is kept.
+ */
+void sw_tx_flush_all(struct sw_pmd_run *run, bool is_final);
+
+/*
+ * Send pkts to out; takes them over in any case. append puts them into the out's batch, which leaves
+ * at the end of the burst (sw_tx_flush_all), when full or when its time has come; output sends at once
+ * where that makes no difference: all that this burst has for this out.
+ */
+void sw_tx_append(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
+		  uint16_t n);
+void sw_tx_output(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
+		  uint16_t n);
+
+// Drop and count; counts belongs to the port that is to blame.
+void sw_tx_drop(struct sw_pmd_run *run, struct sw_port_counts *counts, uint32_t reason,
+		struct rte_mbuf **pkts, uint16_t n);
+
+// One writer per counter: a load and a store, no read-modify-write.
+static inline void sw_count(struct sw_port_counts *counts, uint32_t index, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(&counts->n[index], memory_order_relaxed);
+
+	atomic_store_explicit(&counts->n[index], old + n, memory_order_relaxed);
+}

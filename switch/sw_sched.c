@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "sw_sched.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "sw_log.h"
+#include "sw_pmd.h"
+#include "sw_switch.h"
+
+#define SW_PMD_NICE (-20)
+
+void sw_sched_control_cpus(const cpu_set_t *allowed, const cpu_set_t *pmds, cpu_set_t *out_cpus)
+{
+	cpu_set_t cpus;
+
+	CPU_AND(&cpus, allowed, pmds);
+	CPU_XOR(&cpus, allowed, &cpus);
+	*out_cpus = CPU_COUNT(&cpus) > 0 ? cpus : *allowed;
+}
+
+static bool is_pmd_tid(struct sw_switch *sw, long tid)
+{
+	struct sw_pmd *pmd = NULL;
+
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL)
+		if ((long)pmd->tid == tid)
+			return true;
+	return false;
+}
+
+void sw_sched_move_control(struct sw_switch *sw)
+{
+	cpu_set_t cpus = {0};
+	cpu_set_t pmds = {0};
+	struct sw_pmd *pmd = NULL;
+	struct dirent *entry;
+	DIR *dir;
+
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
+		// Not yet running: its tid isn't known, and it must not be taken for a control thread.
+		if (atomic_load_explicit(&pmd->life, memory_order_acquire) == SW_PMD_STARTING)
+			return;
+		CPU_SET(pmd->core, &pmds);
+	}
+	sw_sched_control_cpus(&sw->allowed_cpus, &pmds, &cpus);
+	dir = opendir("/proc/self/task");
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && !is_pmd_tid(sw, tid))
+			sched_setaffinity((pid_t)tid, sizeof(cpus), &cpus);
+	}
+	closedir(dir);
+}
+
+// The PMD would lose the rest of every period; a cgroup with a quota takes no real-time thread.
+static void warn_rt_throttling(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/sched_rt_runtime_us", "re");
+	long runtime_us = -1;
+	static bool is_said;
+
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%ld", &runtime_us) == 1 && runtime_us >= 0 && !is_said) {
+		sw_log(SW_LOG_WARNING,
+		       "pmd-sched: a SCHED_FIFO PMD alone on its core is stopped by real-time throttling "
+		       "after %ld us of every period; set kernel.sched_rt_runtime_us=-1",
+		       runtime_us);
+		is_said = true;
+	}
+	fclose(file);
+}
+
+void sw_sched_pmd(struct sw_switch *sw, const struct sw_pmd *pmd)
+{
+	struct sched_param param = {.sched_priority = sw->settings.fifo_priority};
+	static bool is_refusal_said;
+	pid_t tid = (pid_t)pmd->tid;
+	int rc;
+
+	if (sw->settings.fifo_priority > 0) {
+		if (sched_setscheduler(tid, SCHED_FIFO, &param) == 0) {
+			warn_rt_throttling();
+			return;
+		}
+		sw_log(SW_LOG_WARNING,
+		       "%s: no SCHED_FIFO (%s): needs CAP_SYS_NICE or LimitRTPRIO=%d, and a cgroup "
+		       "without a CPU quota; trying nice %d",
+		       pmd->name, strerror(errno), sw->settings.fifo_priority, SW_PMD_NICE);
+	} else {
+		param.sched_priority = 0;
+		sched_setscheduler(tid, SCHED_OTHER, &param);
+	}
+	rc = setpriority(PRIO_PROCESS, (id_t)tid, SW_PMD_NICE);
+	if (rc != 0 && !is_refusal_said) {
+		sw_log(SW_LOG_WARNING,
+		       "%s: no nice %d (%s): needs CAP_SYS_NICE or LimitNICE=40; PMDs share their cores "
+		       "as any other task",
+		       pmd->name, SW_PMD_NICE, strerror(errno));
+		is_refusal_said = true;
+	}
+}
+
+void sw_sched_lock_memory(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
+		sw_log(SW_LOG_WARNING,
+		       "memory is not locked (%s): needs CAP_IPC_LOCK or LimitMEMLOCK=infinity; PMDs may "
+		       "fault when memory is short",
+		       strerror(errno));
+}

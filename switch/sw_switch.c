@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "sw_switch.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include <rte_rcu_qsbr.h>
+
+#include "pmdpulse.h"
+#include "sw_flow.h"
+#include "sw_log.h"
+#include "sw_notify.h"
+#include "sw_plan.h"
+#include "sw_pool.h"
+#include "sw_sched.h"
+
+#define SW_PORTS_PUBLISH_NS UINT64_C(200000000)
+
+uint64_t sw_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void sw_switch_pmd_cpus(const struct sw_switch *sw, const struct sw_settings *settings,
+			cpu_set_t *out_cpus)
+{
+	int first = 0;
+
+	if (settings->is_pmd_cpus_given) {
+		*out_cpus = settings->pmd_cpus;
+		return;
+	}
+	*out_cpus = sw->allowed_cpus;
+	while (first < CPU_SETSIZE && !CPU_ISSET(first, out_cpus))
+		first++;
+	if (CPU_COUNT(out_cpus) > 1)
+		CPU_CLR(first, out_cpus);
+}
+
+static int check_settings(const struct sw_switch *sw, const struct sw_settings *wanted,
+			  struct sw_error *err)
+{
+	cpu_set_t cpus;
+
+	for (int cpu = 0; wanted->is_pmd_cpus_given && cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &wanted->pmd_cpus) && !CPU_ISSET(cpu, &sw->allowed_cpus))
+			return sw_fail(
+				err, -EINVAL,
+				"pmd-cpu-mask: core %d is not among those that this process may "
+				"use (see Cpus_allowed_list in /proc/self/status)",
+				cpu);
+	sw_switch_pmd_cpus(sw, wanted, &cpus);
+	if (CPU_COUNT(&cpus) > SW_MAX_PMDS)
+		return sw_fail(err, -EINVAL, "pmd-cpu-mask: at most %d PMD threads", SW_MAX_PMDS);
+	return 0;
+}
+
+// PMDs for the cores that have none; those of other cores are told to leave.
+static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
+{
+	struct sw_pmd *pmd = NULL;
+	cpu_set_t cpus;
+	int first_rc = 0;
+
+	sw_switch_pmd_cpus(sw, &sw->settings, &cpus);
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
+		if (!pmd->is_leaving && !CPU_ISSET(pmd->core, &cpus)) {
+			pmd->is_leaving = true;
+			sw_plan_changed_pmds(sw);
+		}
+	}
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		int rc;
+
+		if (!CPU_ISSET(cpu, &cpus) || sw_pmd_by_core(sw, cpu) != NULL)
+			continue;
+		rc = sw_pmd_create(sw, cpu, first_rc == 0 ? err : NULL);
+		first_rc = first_rc == 0 ? rc : first_rc;
+		sw_plan_changed_pmds(sw);
+	}
+	return first_rc;
+}
+
+int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err)
+{
+	struct sw_settings old = sw->settings;
+	struct sw_pmd *pmd = NULL;
+	int rc = check_settings(sw, wanted, err);
+	int settle_rc;
+
+	if (rc == 0 && wanted->keepalive_interval_ns != old.keepalive_interval_ns) {
+		rc = pmdp_publisher_set_interval(sw->pub, wanted->keepalive_interval_ns);
+		if (rc != 0)
+			return sw_fail(err, -EINVAL, "keepalive-interval: must be 1 ms to 1 h");
+	}
+	if (rc != 0)
+		return rc;
+	sw->settings = *wanted;
+	if (sw->is_starting)
+		return 0; // sw_switch_start() does the rest at once
+	while (wanted->fifo_priority != old.fifo_priority && (pmd = sw_pmd_next(sw, pmd)) != NULL)
+		if (pmd->is_known)
+			sw_sched_pmd(sw, pmd);
+	if (wanted->tx_flush_interval_us != old.tx_flush_interval_us)
+		sw_plan_changed(sw);
+	rc = apply_pmds(sw, err);
+	settle_rc = sw_plan_settle(sw, rc == 0 ? err : NULL);
+	return rc != 0 ? rc : settle_rc;
+}
+
+int sw_switch_start(struct sw_switch *sw, struct sw_error *err)
+{
+	int rc;
+	int settle_rc;
+
+	sw->is_starting = false;
+	rc = apply_pmds(sw, err);
+	sw_plan_changed(sw);
+	settle_rc = sw_plan_settle(sw, rc == 0 ? err : NULL);
+	return rc != 0 ? rc : settle_rc;
+}
+
+void sw_switch_housekeep(struct sw_switch *sw)
+{
+	uint64_t now_ns = sw_now_ns();
+	struct sw_port *port = NULL;
+
+	pmdp_publisher_housekeep(sw->pub);
+	sw_plan_poll(sw);
+	if (now_ns - sw->ports_published_ns >= SW_PORTS_PUBLISH_NS) {
+		sw->ports_published_ns = now_ns;
+		while ((port = sw_port_next(sw, port)) != NULL)
+			sw_port_publish(sw, port, now_ns);
+	}
+	sw_flow_reap(sw->flows);
+	sw_pools_reap(sw->pools);
+	sw_notify_tick(sw, now_ns);
+}
