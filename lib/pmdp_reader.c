@@ -91,23 +91,6 @@ static int check_file(int fd, const struct pmdp_reader_opts *opts, uint64_t *out
 	return 0;
 }
 
-static int attach(struct pmdp_reader *reader, uint64_t size_bytes, char *reason, size_t reason_size)
-{
-	int rc = pmdp_reader_attach(reader, size_bytes, reason, reason_size);
-
-	if (rc < 0)
-		return rc;
-	if (reader->hot.n_items) {
-		reader->hot_copy = calloc(reader->hot.n_items, reader->hot.stride_bytes);
-		reader->looks = calloc(reader->hot.n_items, sizeof *reader->looks);
-		if (!reader->hot_copy || !reader->looks) {
-			say(reason, reason_size, "out of memory");
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
 int pmdp_reader_open_why(const char *instance, const struct pmdp_reader_opts *opts,
 			 struct pmdp_reader **out_reader, char *reason, size_t reason_size)
 {
@@ -134,7 +117,8 @@ int pmdp_reader_open_why(const char *instance, const struct pmdp_reader_opts *op
 	if (rc >= 0)
 		rc = check_file(reader->fd, opts, &size_bytes, reason, reason_size);
 	if (rc >= 0)
-		rc = reader->path ? attach(reader, size_bytes, reason, reason_size) : -ENOMEM;
+		rc = reader->path ? pmdp_reader_attach(reader, size_bytes, reason, reason_size)
+				  : -ENOMEM;
 	if (rc < 0) {
 		pmdp_reader_close(reader);
 		return rc;
@@ -159,7 +143,7 @@ int pmdp_reader_open_memory(const void *segment, size_t size, struct pmdp_reader
 	reader->fd = -1;
 	reader->memory = segment;
 	reader->memory_size = size;
-	rc = attach(reader, size, NULL, 0);
+	rc = pmdp_reader_attach(reader, size, NULL, 0);
 	if (rc < 0) {
 		pmdp_reader_close(reader);
 		return rc;
@@ -175,7 +159,7 @@ void pmdp_reader_close(struct pmdp_reader *reader)
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader->path);
-	free(reader->hot_copy);
+	free(reader->front);
 	free(reader->looks);
 	free(reader);
 }

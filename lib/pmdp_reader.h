@@ -39,7 +39,7 @@ struct pmdp_reader {
 	struct pmdp_reader_section hot, lanes, records, ports, events, incidents;
 	struct pmdp_segment_info info;
 	struct pmdp_clock_pair pair;
-	char *hot_copy; // n_lanes * stride
+	char *front; // what one look reads: the header, then the hot table
 	struct pmdp_lane_look *looks;
 };
 
@@ -50,7 +50,8 @@ int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, v
 int pmdp_reader_attach(struct pmdp_reader *reader, uint64_t file_size_bytes, char *reason,
 		       size_t reason_size);
 
-// The changing part of the header anew; -EBADMSG when the constant part is not what it was.
+// Front anew, and with it the changing part of the header and the clock pair. -EBADMSG when the
+// constant part is not what it was.
 int pmdp_reader_refresh(struct pmdp_reader *reader);
 
 // S2: copy size bytes at offset under the sequence word at seq_offset. -EAGAIN after PMDP_READ_TRIES,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pmdp_process.h"
@@ -241,6 +242,14 @@ static void fill_info(struct pmdp_reader *reader)
 			     memcmp(boot_id, header->boot_id, sizeof boot_id) == 0;
 }
 
+static int allocate(struct pmdp_reader *reader)
+{
+	reader->front = malloc(sizeof reader->header +
+			       (size_t)reader->hot.n_items * reader->hot.stride_bytes);
+	reader->looks = calloc(reader->hot.n_items + 1, sizeof *reader->looks);
+	return reader->front && reader->looks ? 0 : -ENOMEM;
+}
+
 int pmdp_reader_attach(struct pmdp_reader *reader, uint64_t file_size_bytes, char *reason,
 		       size_t reason_size)
 {
@@ -255,14 +264,15 @@ int pmdp_reader_attach(struct pmdp_reader *reader, uint64_t file_size_bytes, cha
 		rc = take_sections(reader, &to);
 	if (rc == 0)
 		rc = check_together(reader, &to);
-	if (rc == 0) {
-		rc = pmdp_reader_refresh(reader);
-		if (rc < 0)
-			return refuse(&to, rc, "the file changed while it was being attached");
-		if (!reader->pair.ticks_hz)
-			return refuse(&to, -EBADMSG, "a beat clock of unbelievable frequency");
-	}
-	if (rc == 0)
-		fill_info(reader);
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (allocate(reader) < 0)
+		return refuse(&to, -ENOMEM, "out of memory");
+	rc = pmdp_reader_refresh(reader);
+	if (rc < 0)
+		return refuse(&to, rc, "the file changed while it was being attached");
+	if (!reader->pair.ticks_hz)
+		return refuse(&to, -EBADMSG, "a beat clock of unbelievable frequency");
+	fill_info(reader);
+	return 0;
 }

@@ -31,28 +31,59 @@ static void take_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_s
 		reader->pair = pair;
 }
 
-int pmdp_reader_refresh(struct pmdp_reader *reader)
+// Header and hot table, in one read where they lie side by side.
+static int read_front(const struct pmdp_reader *reader)
 {
-	const uint64_t pair_offset = offsetof(struct pmdp_header_shm, clock);
-	struct pmdp_header_shm now;
-	struct pmdp_clock_pair_shm pair;
-	int rc = pmdp_reader_fetch(reader, 0, &now, sizeof now);
+	const struct pmdp_reader_section *s = &reader->hot;
+	const size_t header_size = sizeof reader->header;
+	size_t hot_size = (size_t)s->n_items * s->stride_bytes;
+	int rc;
+
+	if (hot_size && s->offset_bytes == header_size)
+		return pmdp_reader_fetch(reader, 0, reader->front, header_size + hot_size);
+	rc = pmdp_reader_fetch(reader, 0, reader->front, header_size);
+	if (rc == 0 && hot_size)
+		rc = pmdp_reader_fetch(reader, s->offset_bytes, reader->front + header_size,
+				       hot_size);
+	return rc;
+}
+
+// S2, with the whole front as what is read between the two looks at the number. 1: torn.
+static int read_front_once(const struct pmdp_reader *reader)
+{
+	const uint64_t at = offsetof(struct pmdp_header_shm, clock.seq);
+	uint64_t before, after;
+	int rc = pmdp_reader_fetch(reader, at, &before, sizeof before);
 
 	if (rc < 0)
 		return rc;
+	atomic_thread_fence(memory_order_acquire); // S2a
+	rc = read_front(reader);
+	if (rc < 0)
+		return rc;
+	atomic_thread_fence(memory_order_acquire); // S2b
+	rc = pmdp_reader_fetch(reader, at, &after, sizeof after);
+	return rc < 0 ? rc : before != after || (before & 1);
+}
+
+int pmdp_reader_refresh(struct pmdp_reader *reader)
+{
+	const bool has_pair = reader->header.clock_kind != PMDP_CLOCK_MONOTONIC;
+	struct pmdp_header_shm now;
+	int rc = 1;
+
+	for (int i = 0; rc == 1 && i < PMDP_READ_TRIES; i++)
+		rc = has_pair ? read_front_once(reader) : read_front(reader);
+	if (rc < 0)
+		return rc;
+	memcpy(&now, reader->front, sizeof now);
 	if (memcmp(&now, &reader->header, PMDP_HEADER_CONST_BYTES) != 0)
 		return -EBADMSG;
-	rc = pmdp_reader_copy(reader, pair_offset, pair_offset, &pair, sizeof pair);
-	// A writer that died inside the pair: its last good one serves, or, for a reader that comes
+	// A writer that died inside the pair: the last good one serves, or, for a reader that comes
 	// later, the torn one. It is off by at most the time between two refreshes.
-	if (rc == -EAGAIN && !reader->pair.ticks_hz)
+	if (rc == 0 || !reader->pair.ticks_hz)
 		take_pair(reader, &now.clock);
-	else if (rc == 0)
-		take_pair(reader, &pair);
-	else if (rc != -EAGAIN)
-		return rc;
-	memcpy((char *)&reader->header + PMDP_HEADER_CONST_BYTES,
-	       (const char *)&now + PMDP_HEADER_CONST_BYTES, sizeof now - PMDP_HEADER_CONST_BYTES);
+	reader->header = now;
 	return 0;
 }
 
@@ -142,22 +173,19 @@ static int confirm(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane_l
 int pmdp_reader_look(struct pmdp_reader *reader, struct pmdp_look *out_look)
 {
 	const struct pmdp_reader_section *s = &reader->hot;
+	const char *slots = reader->front + sizeof reader->header;
 	struct pmdp_lane_look before;
 	uint64_t now_ns, interval_ns;
 	int rc = pmdp_reader_refresh(reader);
 
-	if (rc == 0 && s->n_items)
-		rc = pmdp_reader_fetch(reader, s->offset_bytes, reader->hot_copy,
-				       (size_t)s->n_items * s->stride_bytes);
 	if (rc < 0)
 		return rc;
 	now_ns = pmdp_mono_now_ns();
 	interval_ns = word(&reader->header.keepalive_interval_ns);
 	for (uint32_t i = 0; i < s->n_items; i++) {
-		const char *slot = reader->hot_copy + (size_t)i * s->stride_bytes;
 		struct pmdp_hot_shm hot;
 
-		memcpy(&hot, slot, sizeof hot);
+		memcpy(&hot, slots + (size_t)i * s->stride_bytes, sizeof hot);
 		before = reader->looks[i];
 		convert(reader, &hot, &reader->looks[i]);
 		if (is_doubtful(&reader->looks[i], &before, now_ns, interval_ns)) {
