@@ -98,9 +98,9 @@ static struct pmdp_lane_delta take_delta(const struct pmdp_judgement *j,
  * known is that it happened before this look.
  */
 static uint64_t life_ns(const struct pmdp_judgement *j, const struct pmdp_detector_lane *lane,
-			const struct pmdp_lane_look *look, const struct pmdp_lane_delta *delta)
+			const struct pmdp_lane_look *look)
 {
-	if (delta->is_announced || look->beats == lane->beats)
+	if (look->beats == lane->beats)
 		return j->seen_ns;
 	if (look->beat_ns >= j->prev_ns)
 		return pmdp_min_u64(look->beat_ns, j->seen_ns);
@@ -124,7 +124,7 @@ static void observe(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 		// Counters may come a look after their beats: a length may reach back one life
 		// further.
 		lane->floor_ns = pmdp_min_u64(lane->beat_ns, j->prev_ns);
-		lane->beat_ns = life_ns(j, lane, look, &delta);
+		lane->beat_ns = life_ns(j, lane, look);
 		lane->basis_ns = lane->beat_ns;
 		lane->excused_ns = j->late_by_ns; // the life may be from before the absence
 	}

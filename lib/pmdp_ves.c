@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "pmdp_ves.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmdp_json.h"
+#include "pmdp_text.h"
+
+// Both as plain JSON text and when that text is escaped once more as a string: collectd's write_http
+// cuts a notification at 4095 bytes.
+#define MAX_BYTES 3000
+
+// How much of it is told: less of the evidence until it fits.
+struct extent {
+	uint32_t n_evidence;
+	bool has_culprit;
+	size_t text_bytes; // of names and message
+};
+
+static const struct extent extents[] = {
+	{PMDP_N_EVIDENCE, true, 768},
+	{6, true, 768},
+	{3, true, 768},
+	{0, true, 768},
+	{0, false, 384},
+	{0, false, 128},
+};
+
+static const char *severity_of(const struct pmdp_incident *incident)
+{
+	if (incident->phase == PMDP_PHASE_CLEAR || incident->severity == PMDP_SEVERITY_OKAY)
+		return "NORMAL";
+	return incident->severity == PMDP_SEVERITY_FAILURE ? "CRITICAL" : "WARNING";
+}
+
+static const char *priority_of(const struct pmdp_incident *incident)
+{
+	if (incident->phase == PMDP_PHASE_CLEAR || incident->severity == PMDP_SEVERITY_OKAY)
+		return "Normal";
+	return incident->severity == PMDP_SEVERITY_FAILURE ? "High" : "Medium";
+}
+
+static const char *category_of(uint32_t kind)
+{
+	switch (kind) {
+	case PMDP_KIND_LINK:
+		return "link";
+	case PMDP_KIND_DROPS:
+		return "traffic";
+	default:
+		return "availability";
+	}
+}
+
+static const char *source_type_of(uint32_t kind)
+{
+	switch (kind) {
+	case PMDP_KIND_LINK:
+	case PMDP_KIND_DROPS:
+		return "port";
+	case PMDP_KIND_AGENT_LATE:
+		return "other";
+	default:
+		return "switch";
+	}
+}
+
+static const char *interface_of(const struct pmdp_incident *incident)
+{
+	if (incident->object[0])
+		return incident->object;
+	return incident->thread_name[0] ? incident->thread_name : incident->instance;
+}
+
+static int kv_cut(yajl_gen gen, const char *key, const char *value, size_t max_bytes)
+{
+	char text[3 * PMDP_MESSAGE_BYTES];
+
+	pmdp_text_clean(text, max_bytes < sizeof(text) ? max_bytes : sizeof(text), value);
+	return pmdp_json_kv_text(gen, key, text);
+}
+
+static int header(yajl_gen gen, const struct pmdp_incident *incident,
+		  const struct pmdp_ves_source *source)
+{
+	const char *host = source->host && source->host[0] ? source->host : "unknown";
+	const char *reporter = source->reporter && source->reporter[0] ? source->reporter
+								       : "pmdpulse";
+	char name[64];
+	int rc = pmdp_json_key(gen, "commonEventHeader");
+
+	snprintf(name, sizeof(name), "Fault_pmdpulse_%s", pmdp_kind_name(incident->kind));
+	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : pmdp_json_kv_text(gen, "domain", "fault");
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventId", incident->id);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventName", name);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventType", "platform");
+	rc = rc ? rc : pmdp_json_kv_u64(gen, "startEpochMicrosec", incident->started_realtime_us);
+	rc = rc ? rc : pmdp_json_kv_u64(gen, "lastEpochMicrosec", incident->emitted_realtime_us);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "priority", priority_of(incident));
+	rc = rc ? rc : kv_cut(gen, "reportingEntityName", reporter, 128);
+	rc = rc ? rc : pmdp_json_kv_u64(gen, "sequence", incident->seq);
+	rc = rc ? rc : kv_cut(gen, "sourceName", host, 256);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "version", "4.1");
+	rc = rc ? rc : pmdp_json_kv_text(gen, "vesEventListenerVersion", "7.2.1");
+	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
+}
+
+// The schema's additional information is a map of strings.
+static int kv_evidence(yajl_gen gen, const struct pmdp_evidence *evidence)
+{
+	char text[3 * PMDP_EVIDENCE_TEXT_BYTES];
+
+	switch (evidence->type) {
+	case PMDP_EVIDENCE_INT:
+		snprintf(text, sizeof(text), "%" PRId64, evidence->integer);
+		break;
+	case PMDP_EVIDENCE_REAL:
+		snprintf(text, sizeof(text), "%.9g", evidence->real);
+		break;
+	case PMDP_EVIDENCE_TEXT:
+		pmdp_text_clean(text, sizeof(text), evidence->text);
+		break;
+	default:
+		return 0;
+	}
+	return pmdp_json_kv_text(gen, evidence->key, text);
+}
+
+static int kv_u64_text(yajl_gen gen, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return pmdp_json_kv_text(gen, key, text);
+}
+
+static int kv_seconds_text(yajl_gen gen, const char *key, uint64_t ns)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	return pmdp_json_kv_text(gen, key, text);
+}
+
+static int additional(yajl_gen gen, const struct pmdp_incident *incident,
+		      const struct extent *extent)
+{
+	uint32_t n = incident->n_evidence < extent->n_evidence ? incident->n_evidence
+							       : extent->n_evidence;
+	int rc = pmdp_json_key(gen, "alarmAdditionalInformation");
+
+	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : pmdp_json_kv_text(gen, "instance", incident->instance);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "phase", pmdp_phase_name(incident->phase));
+	rc = rc ? rc : kv_seconds_text(gen, "duration_s", incident->duration_ns);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "cause", pmdp_cause_name(incident->cause));
+	rc = rc ? rc : pmdp_json_kv_text(gen, "state", pmdp_state_name(incident->state));
+	if (!rc && incident->thread_tid) {
+		rc = kv_u64_text(gen, "tid", incident->thread_tid);
+		if (!rc && incident->thread_core >= 0)
+			rc = kv_u64_text(gen, "core", (uint64_t)incident->thread_core);
+	}
+	if (!rc && extent->has_culprit && (incident->culprit_pid || incident->culprit_comm[0])) {
+		rc = kv_cut(gen, "culprit", incident->culprit_comm, 3 * PMDP_COMM_BYTES);
+		rc = rc ? rc : kv_u64_text(gen, "culprit_pid", incident->culprit_pid);
+		rc = rc ? rc : kv_u64_text(gen, "culprit_tid", incident->culprit_tid);
+		rc = rc ? rc : kv_cut(gen, "culprit_class", incident->culprit_class, 64);
+		rc = rc ? rc : kv_seconds_text(gen, "culprit_took_s", incident->culprit_took_ns);
+	}
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = kv_evidence(gen, &incident->evidence[i]);
+	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
+}
+
+static int fault(yajl_gen gen, const struct pmdp_incident *incident, const struct extent *extent)
+{
+	int rc = pmdp_json_key(gen, "faultFields");
+
+	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : pmdp_json_kv_text(gen, "faultFieldsVersion", "4.0");
+	rc = rc ? rc : pmdp_json_kv_text(gen, "alarmCondition", pmdp_kind_name(incident->kind));
+	rc = rc ? rc : kv_cut(gen, "alarmInterfaceA", interface_of(incident), extent->text_bytes);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventCategory", category_of(incident->kind));
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventSeverity", severity_of(incident));
+	rc = rc ? rc : pmdp_json_kv_text(gen, "eventSourceType", source_type_of(incident->kind));
+	rc = rc ? rc : kv_cut(gen, "specificProblem", incident->message, extent->text_bytes);
+	rc = rc ? rc : pmdp_json_kv_text(gen, "vfStatus", "Active");
+	rc = rc ? rc : additional(gen, incident, extent);
+	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
+}
+
+// Length of the text inside a JSON string: what escaping adds is a backslash for each quote and
+// backslash (control characters have been replaced before).
+static size_t escaped_len(const char *text, size_t len)
+{
+	size_t n = len;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '"' || text[i] == '\\';
+	return n;
+}
+
+static char *render(const struct pmdp_incident *incident, const struct pmdp_ves_source *source,
+		    const struct extent *extent)
+{
+	yajl_gen gen = yajl_gen_alloc(NULL);
+	const unsigned char *text = NULL;
+	char *copy = NULL;
+	size_t len = 0;
+	int rc;
+
+	if (!gen)
+		return NULL;
+	rc = yajl_gen_map_open(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : pmdp_json_key(gen, "event");
+	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : header(gen, incident, source);
+	rc = rc ? rc : fault(gen, incident, extent);
+	rc = rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
+	rc = rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
+	if (!rc && yajl_gen_get_buf(gen, &text, &len) == yajl_gen_status_ok)
+		copy = strndup((const char *)text, len);
+	yajl_gen_free(gen);
+	return copy;
+}
+
+char *pmdp_ves_fault(const struct pmdp_incident *incident, const struct pmdp_ves_source *source)
+{
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(extents) / sizeof(*extents); i++) {
+		text = render(incident, source, &extents[i]);
+		if (!text || escaped_len(text, strlen(text)) <= MAX_BYTES)
+			return text;
+		if (i + 1 < sizeof(extents) / sizeof(*extents))
+			free(text);
+	}
+	return text;
+}
