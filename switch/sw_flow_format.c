@@ -156,7 +156,7 @@ static bool format_value(const struct sw_field *field, const uint8_t *value, con
 		return true;
 	case SW_FIELD_FRAG:
 		for (size_t i = 0; i < SW_N_FRAGS; i++) {
-			if (sw_frags[i].value == v && sw_frags[i].mask == m)
+			if (sw_frags[i].value == v && sw_frags[i].mask == (m & 3))
 				snprintf(out, size, "%s", sw_frags[i].name);
 		}
 		return true;
