@@ -86,9 +86,10 @@ struct pmdp_header_shm {
 	uint64_t segment_size_bytes;
 	uint32_t header_size_bytes;
 	uint32_t clock_kind; // PMDP_CLOCK_*
-	uint64_t generation; // grows with every creation of this name; milliseconds of wall-clock time or more
-	uint32_t writer_pid; // in the pid namespace below
-	uint32_t records_per_lane; // a power of two
+	// grows with every creation of this name; milliseconds of wall-clock time or more
+	uint64_t generation;
+	uint32_t writer_pid;         // in the pid namespace below
+	uint32_t records_per_lane;   // a power of two
 	uint64_t writer_start_ticks; // field 22 of /proc/PID/stat, tells a recycled pid
 	uint64_t pidns_inode;        // st_ino of /proc/self/ns/pid
 	uint8_t boot_id[16];         // /proc/sys/kernel/random/boot_id
@@ -99,12 +100,15 @@ struct pmdp_header_shm {
 	uint8_t reserved1[136];
 
 	// Changes while the segment lives.
-	alignas(128) _Atomic uint64_t alive_ns; // W: owner, relaxed; the publisher's own sign of life
-	_Atomic uint64_t flags;                 // W: owner, release (K1); PMDP_FLAG_*
-	_Atomic uint64_t keepalive_interval_ns; // W: owner, relaxed; one interval = MISSING, two = DEAD
-	_Atomic uint64_t gap_limit_ns;          // W: owner, relaxed; gaps from here up become records
-	_Atomic uint64_t stopped_ns;            // W: owner, release (T1); not 0: clean stop, before the unlink
-	_Atomic uint64_t n_events;              // W: agent, release (R1/R2); events published so far (incidents segment)
+	// W: owner, relaxed; the publisher's own sign of life
+	alignas(128) _Atomic uint64_t alive_ns;
+	_Atomic uint64_t flags; // W: owner, release (K1); PMDP_FLAG_*
+	// W: owner, relaxed; one interval = MISSING, two = DEAD
+	_Atomic uint64_t keepalive_interval_ns;
+	_Atomic uint64_t gap_limit_ns; // W: owner, relaxed; gaps from here up become records
+	_Atomic uint64_t stopped_ns; // W: owner, release (T1); not 0: clean stop, before the unlink
+	// W: agent, release (R1/R2); events published so far (incidents segment)
+	_Atomic uint64_t n_events;
 	uint64_t reserved2[2];
 	struct pmdp_clock_pair_shm clock;
 	uint64_t reserved3[52];
@@ -113,13 +117,13 @@ struct pmdp_header_shm {
 // Breadcrumb: what the thread was about to do, packed in one word so that one store publishes it.
 // bits 0-15 stage, 16-31 port (ofport), 32-47 queue, 48-63 table or 0.
 #define PMDP_STAGE_NONE 0
-#define PMDP_STAGE_RX 1       // receiving from port, queue
-#define PMDP_STAGE_PROCESS 2  // classifying and acting on packets of port, queue
-#define PMDP_STAGE_TX 3       // sending to port
-#define PMDP_STAGE_UPCALL 4   // slow path of the datapath
+#define PMDP_STAGE_RX 1        // receiving from port, queue
+#define PMDP_STAGE_PROCESS 2   // classifying and acting on packets of port, queue
+#define PMDP_STAGE_TX 3        // sending to port
+#define PMDP_STAGE_UPCALL 4    // slow path of the datapath
 #define PMDP_STAGE_HOUSEKEEP 5 // statistics, plan check
-#define PMDP_STAGE_RELOAD 6   // taking over a new plan
-#define PMDP_STAGE_USER 7     // a foreign program's own code
+#define PMDP_STAGE_RELOAD 6    // taking over a new plan
+#define PMDP_STAGE_USER 7      // a foreign program's own code
 
 // Announced state, packed in one word: bits 0-7 PMDP_ANNOUNCE_*, 8-15 PMDP_REASON_*.
 #define PMDP_ANNOUNCE_NONE 0    // lane not in use
@@ -147,16 +151,17 @@ struct pmdp_hot_shm {
 	alignas(128) _Atomic uint64_t beats; // W: lane, relaxed; one per iteration, wraps
 	_Atomic uint64_t beat_ticks;         // W: lane, relaxed; beat clock at that beat
 	_Atomic uint64_t crumb;              // W: lane, relaxed; breadcrumb
-	_Atomic uint64_t announce;           // W: lane, relaxed; PMDP_ANNOUNCE_* | PMDP_REASON_* << 8
-	_Atomic uint64_t deadline_ns;        // W: lane, relaxed, before announce; CLOCK_MONOTONIC, 0 = none; DOZING only
-	_Atomic uint64_t incarnation;        // W: lane, relaxed; grows with every claim of this lane
-	_Atomic uint64_t n_gaps;             // W: lane, relaxed; self-timed gaps >= gap_limit_ns
-	_Atomic uint64_t gap_ticks;          // W: lane, relaxed; their sum
-	_Atomic uint64_t n_stalls;           // W: lane, relaxed; of these, gaps >= two keepalive intervals
-	_Atomic uint64_t stall_ticks;        // W: lane, relaxed; their sum
-	_Atomic uint64_t last_stall_ticks;   // W: lane, relaxed; length of the newest stall
-	_Atomic uint64_t longest_gap_ticks;  // W: lane, relaxed; since the claim
-	_Atomic uint64_t n_records;          // W: lane, release (R1/R2); records written so far
+	_Atomic uint64_t announce; // W: lane, relaxed; PMDP_ANNOUNCE_* | PMDP_REASON_* << 8
+	// W: lane, relaxed, before announce; CLOCK_MONOTONIC, 0 = none; DOZING only
+	_Atomic uint64_t deadline_ns;
+	_Atomic uint64_t incarnation; // W: lane, relaxed; grows with every claim of this lane
+	_Atomic uint64_t n_gaps;      // W: lane, relaxed; self-timed gaps >= gap_limit_ns
+	_Atomic uint64_t gap_ticks;   // W: lane, relaxed; their sum
+	_Atomic uint64_t n_stalls;    // W: lane, relaxed; of these, gaps >= two keepalive intervals
+	_Atomic uint64_t stall_ticks; // W: lane, relaxed; their sum
+	_Atomic uint64_t last_stall_ticks;  // W: lane, relaxed; length of the newest stall
+	_Atomic uint64_t longest_gap_ticks; // W: lane, relaxed; since the claim
+	_Atomic uint64_t n_records;         // W: lane, release (R1/R2); records written so far
 	uint64_t reserved[3];
 };
 
@@ -181,10 +186,10 @@ struct pmdp_hot_shm {
 #define PMDP_C_MISSES 13
 #define PMDP_C_LOST 14
 #define PMDP_C_MALFORMED 15
-#define PMDP_C_N_RXQ 16      // gauge: receive queues polled now
-#define PMDP_C_IN_FLIGHT 17  // gauge: received, not yet sent or dropped
-#define PMDP_C_KEEPALIVE 18  // gauge: 1 while this thread beats
-#define PMDP_C_DROP0 24      // 24..39: drops by reason, PMDP_DROP_*
+#define PMDP_C_N_RXQ 16     // gauge: receive queues polled now
+#define PMDP_C_IN_FLIGHT 17 // gauge: received, not yet sent or dropped
+#define PMDP_C_KEEPALIVE 18 // gauge: 1 while this thread beats
+#define PMDP_C_DROP0 24     // 24..39: drops by reason, PMDP_DROP_*
 #define PMDP_N_COUNTERS 48
 
 // Drop reasons, the same index in lanes and ports. Append only.
@@ -208,20 +213,22 @@ struct pmdp_hot_shm {
 
 // What a lane says about itself. One snapshot is consistent in itself.
 struct pmdp_lane_body {
-	char name[PMDP_LANE_NAME_BYTES]; // the thread's name, as in /proc/PID/task/TID/comm or longer
-	uint32_t kind;                   // PMDP_LANE_*
-	uint32_t tid;                    // kernel thread id in the header's pid namespace
-	int32_t core;                    // CPU it is bound to, -1 = none
-	int32_t numa;                    // -1 = unknown
-	uint64_t thread_start_ticks;     // field 22 of /proc/PID/task/TID/stat
-	uint64_t snapshot_ticks;         // beat clock when this copy was made
+	char name
+		[PMDP_LANE_NAME_BYTES]; // the thread's name, as in /proc/PID/task/TID/comm or longer
+	uint32_t kind;                  // PMDP_LANE_*
+	uint32_t tid;                   // kernel thread id in the header's pid namespace
+	int32_t core;                   // CPU it is bound to, -1 = none
+	int32_t numa;                   // -1 = unknown
+	uint64_t thread_start_ticks;    // field 22 of /proc/PID/task/TID/stat
+	uint64_t snapshot_ticks;        // beat clock when this copy was made
 	uint64_t counters[PMDP_N_COUNTERS];
 	uint64_t gap_hist[PMDP_N_HIST];
 };
 
 struct pmdp_lane_shm {
-	alignas(64) _Atomic uint64_t claimed; // W: claimer, read-modify-write (the only one, C1/C2); 0 free, else tid
-	_Atomic uint64_t seq;                 // W: lane, odd while writing (S1/S2)
+	// W: claimer, read-modify-write (the only one, C1/C2); 0 free, else tid
+	alignas(64) _Atomic uint64_t claimed;
+	_Atomic uint64_t seq; // W: lane, odd while writing (S1/S2)
 	uint64_t reserved0[6];
 	struct pmdp_lane_body body; // W: lane, seq, in relaxed 64-bit words
 	uint64_t reserved1[16];
@@ -283,9 +290,10 @@ struct pmdp_port_body {
 };
 
 struct pmdp_port_shm {
-	alignas(64) _Atomic uint64_t seq;  // W: owner, odd while writing (S1/S2)
-	_Atomic uint64_t slot_generation;  // W: owner, seq; grows when the slot gets a port, 0 = never used
-	_Atomic uint64_t in_use;           // W: owner, seq; 0 = free
+	alignas(64) _Atomic uint64_t seq; // W: owner, odd while writing (S1/S2)
+	// W: owner, seq; grows when the slot gets a port, 0 = never used
+	_Atomic uint64_t slot_generation;
+	_Atomic uint64_t in_use; // W: owner, seq; 0 = free
 	uint64_t reserved[5];
 	struct pmdp_port_body body; // W: owner, seq, in relaxed 64-bit words
 	uint64_t reserved1[11];

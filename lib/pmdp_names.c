@@ -9,8 +9,8 @@
 #define N_ELEMENTS(table) (sizeof(table) / sizeof(table)[0])
 
 static const char *const state_names[PMDP_N_STATES] = {
-	[PMDP_STATE_UNUSED] = "UNUSED", [PMDP_STATE_ALIVE] = "ALIVE",
-	[PMDP_STATE_DEAD] = "DEAD",     [PMDP_STATE_GONE] = "GONE",
+	[PMDP_STATE_UNUSED] = "UNUSED",   [PMDP_STATE_ALIVE] = "ALIVE",
+	[PMDP_STATE_DEAD] = "DEAD",       [PMDP_STATE_GONE] = "GONE",
 	[PMDP_STATE_MISSING] = "MISSING", [PMDP_STATE_DOZING] = "DOZING",
 	[PMDP_STATE_SLEEP] = "SLEEP",
 };
@@ -60,14 +60,10 @@ static const char *const cause_names[PMDP_N_CAUSES] = {
 };
 
 static const char *const stage_names[] = {
-	[PMDP_STAGE_NONE] = "none",
-	[PMDP_STAGE_RX] = "rx",
-	[PMDP_STAGE_PROCESS] = "process",
-	[PMDP_STAGE_TX] = "tx",
-	[PMDP_STAGE_UPCALL] = "upcall",
-	[PMDP_STAGE_HOUSEKEEP] = "housekeep",
-	[PMDP_STAGE_RELOAD] = "reload",
-	[PMDP_STAGE_USER] = "user",
+	[PMDP_STAGE_NONE] = "none",       [PMDP_STAGE_RX] = "rx",
+	[PMDP_STAGE_PROCESS] = "process", [PMDP_STAGE_TX] = "tx",
+	[PMDP_STAGE_UPCALL] = "upcall",   [PMDP_STAGE_HOUSEKEEP] = "housekeep",
+	[PMDP_STAGE_RELOAD] = "reload",   [PMDP_STAGE_USER] = "user",
 };
 
 static const char *const reason_names[] = {

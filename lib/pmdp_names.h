@@ -35,7 +35,7 @@
 #define PMDP_KIND_DROPS 10
 #define PMDP_KIND_AGENT_LATE 11
 #define PMDP_KIND_VERSION_MISMATCH 12 // a segment that this build can't read
-#define PMDP_KIND_AGENT_GONE 13 // told by the plugin: the agent gives no sign of life
+#define PMDP_KIND_AGENT_GONE 13       // told by the plugin: the agent gives no sign of life
 #define PMDP_N_KINDS 14
 
 #define PMDP_PHASE_RAISE 1
@@ -71,8 +71,9 @@ const char *pmdp_stage_name(uint32_t stage);       // "rx"
 const char *pmdp_reason_name(uint32_t reason);     // "reconfiguration"
 const char *pmdp_lane_kind_name(uint32_t kind);    // "pmd"
 const char *pmdp_link_name(uint32_t link_state);   // "up", "down", "unknown"
-const char *pmdp_drop_name(uint32_t reason);       // "no_rule"; "unknown" for a number without a name yet
-const char *pmdp_counter_name(uint32_t index);     // "rx_packets" of a lane; "" for an index without a name
+const char *pmdp_drop_name(uint32_t reason); // "no_rule"; "unknown" for a number without a name yet
+const char *
+pmdp_counter_name(uint32_t index); // "rx_packets" of a lane; "" for an index without a name
 const char *pmdp_port_counter_name(uint32_t index);
 
 int pmdp_kind_parse(const char *name);

@@ -141,7 +141,8 @@ int pmdp_process_writer_alive(const struct pmdp_header_shm *header, int fd)
 	uint8_t boot_id[16];
 	int rc;
 
-	if (pmdp_process_boot_id(boot_id) == 0 && memcmp(boot_id, header->boot_id, sizeof boot_id) != 0)
+	if (pmdp_process_boot_id(boot_id) == 0 &&
+	    memcmp(boot_id, header->boot_id, sizeof boot_id) != 0)
 		return 0;
 	if (pidns && pidns == header->pidns_inode) {
 		rc = pmdp_process_alive(header->writer_pid, header->writer_start_ticks);

@@ -42,8 +42,8 @@ static int check_opts(const struct pmdp_publisher_opts *opts)
 		return -EINVAL;
 	if (opts->keepalive_interval_ns && !is_interval(opts->keepalive_interval_ns))
 		return -EINVAL;
-	if (opts->tsc_hz && (!pmdp_tsc_is_invariant() || opts->tsc_hz < MIN_TSC_HZ ||
-			     opts->tsc_hz > MAX_TSC_HZ))
+	if (opts->tsc_hz &&
+	    (!pmdp_tsc_is_invariant() || opts->tsc_hz < MIN_TSC_HZ || opts->tsc_hz > MAX_TSC_HZ))
 		return -EINVAL;
 	return 0;
 }
@@ -66,13 +66,15 @@ static void fill_segment_opts(const char *instance, const struct pmdp_publisher_
 		.records_per_lane = n_records,
 		.ticks_hz = opts->tsc_hz ? opts->tsc_hz : PMDP_NS_PER_S,
 		.n_sections = 4,
-		.sections = {
-			{PMDP_SECTION_HOT, n_lanes, sizeof(struct pmdp_hot_shm)},
-			{PMDP_SECTION_LANES, n_lanes, sizeof(struct pmdp_lane_shm)},
-			{PMDP_SECTION_RECORDS, n_lanes * n_records, sizeof(struct pmdp_record_shm)},
-			{PMDP_SECTION_PORTS, or_default(opts->n_ports, DEFAULT_N_PORTS),
-			 sizeof(struct pmdp_port_shm)},
-		},
+		.sections =
+			{
+				{PMDP_SECTION_HOT, n_lanes, sizeof(struct pmdp_hot_shm)},
+				{PMDP_SECTION_LANES, n_lanes, sizeof(struct pmdp_lane_shm)},
+				{PMDP_SECTION_RECORDS, n_lanes * n_records,
+				 sizeof(struct pmdp_record_shm)},
+				{PMDP_SECTION_PORTS, or_default(opts->n_ports, DEFAULT_N_PORTS),
+				 sizeof(struct pmdp_port_shm)},
+			},
 	};
 }
 

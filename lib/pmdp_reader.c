@@ -15,7 +15,8 @@
 #include "pmdp_process.h"
 #include "pmdp_shm.h"
 
-int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, void *out, size_t size)
+int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, void *out,
+		      size_t size)
 {
 	size_t done = 0;
 	ssize_t len;
@@ -27,7 +28,8 @@ int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, v
 		return 0;
 	}
 	while (done < size) {
-		len = pread(reader->fd, (char *)out + done, size - done, (off_t)(offset_bytes + done));
+		len = pread(reader->fd, (char *)out + done, size - done,
+			    (off_t)(offset_bytes + done));
 		if (len == 0)
 			return -EBADMSG;
 		if (len > 0)
@@ -82,9 +84,10 @@ static int check_file(int fd, const struct pmdp_reader_opts *opts, uint64_t *out
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    !(opts->has_publisher_uid && st.st_uid == opts->publisher_uid)) {
 		if (reason && reason_size)
-			snprintf(reason, reason_size,
-				 "owned by uid %u, which is neither root, oneself nor the publisher-user",
-				 (unsigned int)st.st_uid);
+			snprintf(
+				reason, reason_size,
+				"owned by uid %u, which is neither root, oneself nor the publisher-user",
+				(unsigned int)st.st_uid);
 		return -EPERM;
 	}
 	*out_size_bytes = (uint64_t)st.st_size;
@@ -102,7 +105,8 @@ int pmdp_reader_open_why(const char *instance, const struct pmdp_reader_opts *op
 
 	if (!opts)
 		opts = &no_opts;
-	rc = pmdp_path(opts->rundir, instance, opts->suffix ? opts->suffix : "ring", path, sizeof path);
+	rc = pmdp_path(opts->rundir, instance, opts->suffix ? opts->suffix : "ring", path,
+		       sizeof path);
 	if (rc < 0) {
 		say_errno(reason, reason_size, "instance name or folder", -rc);
 		return rc;

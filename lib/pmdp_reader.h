@@ -34,7 +34,7 @@ struct pmdp_reader {
 	int fd;             // -1: memory
 	const char *memory; // NULL: file
 	size_t memory_size;
-	char *path; // NULL: memory
+	char *path;                    // NULL: memory
 	struct pmdp_header_shm header; // private copy; its constant part is checked
 	struct pmdp_reader_section hot, lanes, records, ports, events, incidents;
 	struct pmdp_segment_info info;
@@ -44,7 +44,8 @@ struct pmdp_reader {
 };
 
 // size and offset are multiples of 8. Short of size: -EBADMSG. Else 0 or -errno.
-int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, void *out, size_t size);
+int pmdp_reader_fetch(const struct pmdp_reader *reader, uint64_t offset_bytes, void *out,
+		      size_t size);
 
 // Read the header, check all of it, fill sections and info. reason: one line on failure.
 int pmdp_reader_attach(struct pmdp_reader *reader, uint64_t file_size_bytes, char *reason,
@@ -56,7 +57,7 @@ int pmdp_reader_refresh(struct pmdp_reader *reader);
 
 // S2: copy size bytes at offset under the sequence word at seq_offset. -EAGAIN after PMDP_READ_TRIES,
 // or an error of fetch; out then holds a copy that may be torn.
-int pmdp_reader_copy(const struct pmdp_reader *reader, uint64_t seq_offset, uint64_t offset, void *out,
-		     size_t size);
+int pmdp_reader_copy(const struct pmdp_reader *reader, uint64_t seq_offset, uint64_t offset,
+		     void *out, size_t size);
 
 #pragma GCC visibility pop

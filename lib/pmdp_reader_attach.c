@@ -46,7 +46,8 @@ static int read_header(struct pmdp_reader *reader, uint64_t file_size, const str
 	if (rc < 0)
 		return refuse(to, rc, "the file was truncated or can't be read");
 	if (magic != PMDP_MAGIC)
-		return refuse(to, -EBADMSG, "wrong magic %016llx: not a segment, or of a big-endian host",
+		return refuse(to, -EBADMSG,
+			      "wrong magic %016llx: not a segment, or of a big-endian host",
 			      (unsigned long long)magic);
 	atomic_thread_fence(memory_order_acquire); // M2
 	rc = pmdp_reader_fetch(reader, 0, &reader->header, sizeof reader->header);
@@ -75,7 +76,8 @@ static int check_words(const struct pmdp_header_shm *header, const struct refusa
 {
 	uint32_t n = header->records_per_lane;
 
-	if (header->segment_kind != PMDP_SEGMENT_RING && header->segment_kind != PMDP_SEGMENT_INCIDENTS)
+	if (header->segment_kind != PMDP_SEGMENT_RING &&
+	    header->segment_kind != PMDP_SEGMENT_INCIDENTS)
 		return refuse(to, -EBADMSG, "unknown segment kind %u", header->segment_kind);
 	if (header->clock_kind != PMDP_CLOCK_MONOTONIC && header->clock_kind != PMDP_CLOCK_TSC)
 		return refuse(to, -EBADMSG, "unknown clock kind %u", header->clock_kind);
@@ -83,7 +85,8 @@ static int check_words(const struct pmdp_header_shm *header, const struct refusa
 	    pmdp_instance_check(header->instance) < 0)
 		return refuse(to, -EBADMSG, "the instance name in the header is not one");
 	if (n > PMDP_MAX_RECORDS_PER_LANE || (n & (n - 1)))
-		return refuse(to, -EBADMSG, "%u records per lane: out of bounds or no power of two", n);
+		return refuse(to, -EBADMSG, "%u records per lane: out of bounds or no power of two",
+			      n);
 	return 0;
 }
 
@@ -141,11 +144,13 @@ static int check_section(const struct pmdp_header_shm *header, uint32_t i, const
 		return refuse(to, -EBADMSG, "section %u (kind %u): item size %u", i, s->kind,
 			      s->item_size_bytes);
 	if (s->n_items > max_items(s->kind))
-		return refuse(to, -EBADMSG, "section %u (kind %u): %u items", i, s->kind, s->n_items);
+		return refuse(to, -EBADMSG, "section %u (kind %u): %u items", i, s->kind,
+			      s->n_items);
 	if (s->offset_bytes % 64 || s->offset_bytes < sizeof *header || s->offset_bytes > size ||
 	    (uint64_t)s->n_items * s->item_size_bytes > size - s->offset_bytes)
-		return refuse(to, -EBADMSG, "section %u (kind %u): offset %llu, beyond the file or askew",
-			      i, s->kind, (unsigned long long)s->offset_bytes);
+		return refuse(to, -EBADMSG,
+			      "section %u (kind %u): offset %llu, beyond the file or askew", i,
+			      s->kind, (unsigned long long)s->offset_bytes);
 	for (uint32_t j = 0; j < i; j++) {
 		const struct pmdp_section_shm *other = &header->sections[j];
 

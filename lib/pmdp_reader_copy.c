@@ -7,8 +7,8 @@
 #include "pmdp_reader.h"
 #include "pmdp_shm.h"
 
-int pmdp_reader_copy(const struct pmdp_reader *reader, uint64_t seq_offset, uint64_t offset, void *out,
-		     size_t size)
+int pmdp_reader_copy(const struct pmdp_reader *reader, uint64_t seq_offset, uint64_t offset,
+		     void *out, size_t size)
 {
 	uint64_t before, after;
 	int rc;
@@ -67,7 +67,8 @@ int pmdp_reader_port(struct pmdp_reader *reader, uint32_t slot, struct pmdp_port
 	if (slot >= s->n_items)
 		return -ERANGE;
 	at = s->offset_bytes + (uint64_t)slot * s->stride_bytes;
-	rc = pmdp_reader_copy(reader, at + offsetof(struct pmdp_port_shm, seq), at, &port, sizeof port);
+	rc = pmdp_reader_copy(reader, at + offsetof(struct pmdp_port_shm, seq), at, &port,
+			      sizeof port);
 	if (rc < 0)
 		return rc;
 	if (!atomic_load_explicit(&port.in_use, memory_order_relaxed))

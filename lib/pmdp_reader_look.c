@@ -114,8 +114,8 @@ static void convert(const struct pmdp_reader *reader, const struct pmdp_hot_shm 
 
 	out->announce = (uint32_t)(announce & 0xff);
 	out->reason = (uint32_t)(announce >> 8 & 0xff);
-	out->is_claimed =
-		out->announce != PMDP_ANNOUNCE_NONE && out->announce != PMDP_ANNOUNCE_EXITED;
+	out->is_claimed = out->announce != PMDP_ANNOUNCE_NONE &&
+			  out->announce != PMDP_ANNOUNCE_EXITED;
 	out->incarnation = word(&hot->incarnation);
 	out->beats = word(&hot->beats);
 	out->beat_ns = out->beats || word(&hot->beat_ticks)
@@ -159,8 +159,8 @@ static int confirm(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane_l
 		announce = (uint64_t)look->announce | (uint64_t)look->reason << 8;
 		incarnation = look->incarnation;
 		atomic_thread_fence(memory_order_acquire); // H4: the word before the beat
-		rc = pmdp_reader_fetch(reader, s->offset_bytes + (uint64_t)lane * s->stride_bytes, &hot,
-				       sizeof hot);
+		rc = pmdp_reader_fetch(reader, s->offset_bytes + (uint64_t)lane * s->stride_bytes,
+				       &hot, sizeof hot);
 		if (rc < 0)
 			return rc;
 		convert(reader, &hot, look);

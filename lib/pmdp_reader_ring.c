@@ -21,7 +21,8 @@ struct ring {
 };
 
 // R4: 1 the item is whole and in out; 0 it is not there any more; or an error of fetch.
-static int read_item(const struct pmdp_reader *reader, const struct ring *ring, uint64_t n, char *out)
+static int read_item(const struct pmdp_reader *reader, const struct ring *ring, uint64_t n,
+		     char *out)
 {
 	uint64_t at = ring->offset_bytes + n % ring->n_items * ring->stride_bytes;
 	uint64_t whole = 2 * n + 2, before, after;
@@ -66,7 +67,8 @@ static int read_ring(const struct pmdp_reader *reader, const struct ring *ring, 
 	if (n > INT32_MAX)
 		n = INT32_MAX;
 	// At most one lap per call: a writer that is faster than us must not keep us here.
-	for (uint32_t steps = 0; n_filled < n && at != n_published && steps < ring->n_items; steps++) {
+	for (uint32_t steps = 0; n_filled < n && at != n_published && steps < ring->n_items;
+	     steps++) {
 		if (n_published - at > ring->n_items) {
 			n_lost += n_published - at - ring->n_items;
 			at = n_published - ring->n_items;
@@ -106,8 +108,8 @@ int pmdp_reader_records(struct pmdp_reader *reader, uint32_t lane, uint64_t *cur
 	return read_ring(reader, &ring, cursor, out_records, n, lost);
 }
 
-int pmdp_reader_events(struct pmdp_reader *reader, uint64_t *cursor, struct pmdp_incident *out_events,
-		       uint32_t n, uint64_t *lost)
+int pmdp_reader_events(struct pmdp_reader *reader, uint64_t *cursor,
+		       struct pmdp_incident *out_events, uint32_t n, uint64_t *lost)
 {
 	const struct ring ring = {
 		.offset_bytes = reader->events.offset_bytes,

@@ -72,12 +72,13 @@ static inline void pmdp_seq_write_end(_Atomic uint64_t *seq, uint64_t n)
  * R1, R3: put item number n into its place in a ring. *seq is 2n + 1 while it is written and 2n + 2 when
  * whole; *n_items then counts it. Readers: R4 for the place, R2 for the count.
  */
-static inline void pmdp_ring_write(_Atomic uint64_t *seq, void *segment_body, const void *body, size_t size,
-				   _Atomic uint64_t *n_items, uint64_t n)
+static inline void pmdp_ring_write(_Atomic uint64_t *seq, void *segment_body, const void *body,
+				   size_t size, _Atomic uint64_t *n_items, uint64_t n)
 {
 	atomic_store_explicit(seq, 2 * n + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // R3a: "being written" before any payload word
 	pmdp_words_store(segment_body, body, size);
 	atomic_store_explicit(seq, 2 * n + 2, memory_order_release); // R3b: payload before "whole"
-	atomic_store_explicit(n_items, n + 1, memory_order_release); // R1: the item before its count
+	atomic_store_explicit(n_items, n + 1,
+			      memory_order_release); // R1: the item before its count
 }

@@ -36,8 +36,8 @@ int pmdp_takeover_lock(int fd, int byte)
 
 int pmdp_segment_is_locked(int fd)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PMDP_LOCK_WRITER,
-			     .l_len = 1};
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = PMDP_LOCK_WRITER, .l_len = 1};
 
 	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
 		return -errno;

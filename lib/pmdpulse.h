@@ -70,13 +70,15 @@ int pmdp_rundir(const char *dir, char *out_path, size_t size);
 int pmdp_instance_check(const char *instance);
 
 // DIR/INSTANCE.SUFFIX. -EINVAL (instance), -ENAMETOOLONG.
-int pmdp_path(const char *rundir, const char *instance, const char *suffix, char *out_path, size_t size);
+int pmdp_path(const char *rundir, const char *instance, const char *suffix, char *out_path,
+	      size_t size);
 
 /*
  * Instances that have a file INSTANCE.SUFFIX in the folder, sorted. Fills at most n names and returns
  * how many there are (which may be more), or -errno of opendir (-ENOENT: no folder).
  */
-int pmdp_instances(const char *rundir, const char *suffix, char (*out_names)[PMDP_INSTANCE_BYTES], size_t n);
+int pmdp_instances(const char *rundir, const char *suffix, char (*out_names)[PMDP_INSTANCE_BYTES],
+		   size_t n);
 
 // ---------------------------------------------------------------------------------------------
 // Publishing
@@ -86,12 +88,12 @@ struct pmdp_lane;      // one thread's part of it
 struct pmdp;           // publisher and lane of a single-threaded program
 
 struct pmdp_publisher_opts {
-	const char *rundir;        // NULL: see pmdp_rundir(); created 0750 (root: 03770) when absent
-	const char *group;         // NULL: the folder's group
-	uint32_t mode;             // 0: 0640
-	uint32_t n_lanes;          // 0: 64
-	uint32_t n_ports;          // 0: 64
-	uint32_t records_per_lane; // 0: 256; rounded up to a power of two
+	const char *rundir; // NULL: see pmdp_rundir(); created 0750 (root: 03770) when absent
+	const char *group;  // NULL: the folder's group
+	uint32_t mode;      // 0: 0640
+	uint32_t n_lanes;   // 0: 64
+	uint32_t n_ports;   // 0: 64
+	uint32_t records_per_lane;      // 0: 256; rounded up to a power of two
 	uint64_t keepalive_interval_ns; // 0: 50 ms
 	uint64_t gap_limit_ns;          // 0: 250 us
 	uint64_t tsc_hz; // 0: beats carry CLOCK_MONOTONIC; else cycles of the TSC at this frequency
@@ -152,8 +154,8 @@ void pmdp_port_release(struct pmdp_publisher *pub, int slot);
 struct pmdp_lane {
 	struct pmdp_hot_shm *hot;
 	uint64_t beats;
-	uint64_t last_ticks;      // beat clock at the last beat or announcement
-	uint64_t floor_ticks;     // gaps from here up are looked at (PMDP_HIST_FLOOR_BIN)
+	uint64_t last_ticks;  // beat clock at the last beat or announcement
+	uint64_t floor_ticks; // gaps from here up are looked at (PMDP_HIST_FLOOR_BIN)
 	uint64_t last_crumb;
 	uint64_t gap_limit_ticks;
 	uint64_t stall_limit_ticks; // two keepalive intervals
@@ -164,7 +166,7 @@ struct pmdp_lane {
 	struct pmdp_publisher *pub;
 	uint64_t n_gaps, gap_ticks, n_stalls, stall_ticks, longest_gap_ticks;
 	uint64_t interval_ns, gap_limit_ns; // the settings that the limits above were made from
-	struct pmdp_lane_body body; // private copy; the counters are the caller's to fill
+	struct pmdp_lane_body body;         // private copy; the counters are the caller's to fill
 	uint32_t index;
 	uint32_t announce; // PMDP_ANNOUNCE_*
 };
@@ -252,8 +254,8 @@ struct pmdp_publisher *pmdp_publisher_of(struct pmdp *p);
 struct pmdp_reader;
 
 struct pmdp_reader_opts {
-	const char *rundir; // NULL: see pmdp_rundir()
-	const char *suffix; // NULL: "ring"; "incidents"
+	const char *rundir;  // NULL: see pmdp_rundir()
+	const char *suffix;  // NULL: "ring"; "incidents"
 	uid_t publisher_uid; // accepted as owner of the file beside root and oneself
 	bool has_publisher_uid;
 };
@@ -311,7 +313,7 @@ int pmdp_reader_check(const struct pmdp_reader *reader);
 
 // One lane at one look. Times in ns of CLOCK_MONOTONIC, converted with the clock pair.
 struct pmdp_lane_look {
-	bool is_claimed; // announces something other than NONE and EXITED
+	bool is_claimed;   // announces something other than NONE and EXITED
 	uint32_t announce; // PMDP_ANNOUNCE_*
 	uint32_t reason;   // PMDP_REASON_*
 	uint64_t incarnation;
@@ -333,7 +335,8 @@ struct pmdp_look {
 	uint64_t gap_limit_ns;
 	bool is_keepalive;
 	uint32_t n_lanes;
-	const struct pmdp_lane_look *lanes; // the reader's memory, valid until the next look or close
+	const struct pmdp_lane_look
+		*lanes; // the reader's memory, valid until the next look or close
 };
 
 /*
@@ -373,11 +376,12 @@ int pmdp_reader_records(struct pmdp_reader *reader, uint32_t lane, uint64_t *cur
 /*
  * Events of an incidents segment from *cursor on, the same way. *cursor counts events from 0.
  */
-int pmdp_reader_events(struct pmdp_reader *reader, uint64_t *cursor, struct pmdp_incident *out_events,
-		       uint32_t n, uint64_t *lost);
+int pmdp_reader_events(struct pmdp_reader *reader, uint64_t *cursor,
+		       struct pmdp_incident *out_events, uint32_t n, uint64_t *lost);
 
 // Open incident in slot of the table. -ENOENT: the slot is free. -EAGAIN, -ERANGE, -EBADMSG, -EIO.
-int pmdp_reader_incident(struct pmdp_reader *reader, uint32_t slot, struct pmdp_incident *out_incident);
+int pmdp_reader_incident(struct pmdp_reader *reader, uint32_t slot,
+			 struct pmdp_incident *out_incident);
 
 // Beat clock to CLOCK_MONOTONIC ns, and a length of it to ns, with the clock pair of the last look.
 uint64_t pmdp_reader_mono_ns(const struct pmdp_reader *reader, uint64_t ticks);

@@ -17,11 +17,11 @@ int test_dir_teardown(void **state);
 const char *test_dir_path(const char *name);
 
 // Print why, then skip(). For use inside cmocka tests.
-#define test_skip(...)                        \
-	do {                                  \
+#define test_skip(...)                                  \
+	do {                                            \
 		print_message("skipped: " __VA_ARGS__); \
-		print_message("\n");          \
-		skip();                       \
+		print_message("\n");                    \
+		skip();                                 \
 	} while (0)
 
 // Seed of a random test: $PMDP_TEST_SEED, else from the clock. Prints it.

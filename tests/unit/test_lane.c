@@ -133,11 +133,16 @@ static void test_lane_gap_is_sorted(void **state)
 		uint32_t bin; // PMDP_N_HIST: none
 		bool is_gap, is_stall;
 	} cases[] = {
-		{16383, PMDP_N_HIST, false, false}, {16384, 14, false, false},
-		{32767, 14, false, false},	    {32768, 15, false, false},
-		{249999, 17, false, false},	    {250000, 17, true, false},
-		{99 * MS, 26, true, false},	    {100 * MS, 26, true, true}, // two intervals of 50 ms
-		{10 * day_ns, 47, true, true},	    {UINT64_C(1) << 47, 47, true, true},
+		{16383, PMDP_N_HIST, false, false},
+		{16384, 14, false, false},
+		{32767, 14, false, false},
+		{32768, 15, false, false},
+		{249999, 17, false, false},
+		{250000, 17, true, false},
+		{99 * MS, 26, true, false},
+		{100 * MS, 26, true, true}, // two intervals of 50 ms
+		{10 * day_ns, 47, true, true},
+		{UINT64_C(1) << 47, 47, true, true},
 		{UINT64_C(1) << 60, 47, true, true}, // beyond the last bin
 	};
 	uint64_t t, n_gaps = 0, n_stalls = 0, gap_ns = 0, stall_ns = 0;
@@ -152,7 +157,8 @@ static void test_lane_gap_is_sorted(void **state)
 		t += cases[i].gap_ns;
 		pmdp_lane_beat(lane, t);
 		for (uint32_t bin = 0; bin < PMDP_N_HIST; bin++)
-			assert_int_equal(lane->body.gap_hist[bin] - before[bin], bin == cases[i].bin);
+			assert_int_equal(lane->body.gap_hist[bin] - before[bin],
+					 bin == cases[i].bin);
 		n_gaps += cases[i].is_gap;
 		gap_ns += cases[i].is_gap ? cases[i].gap_ns : 0;
 		n_stalls += cases[i].is_stall;
@@ -317,7 +323,8 @@ static void test_lane_release_and_the_next_thread(void **state)
 	assert_int_equal(ring.hot[0].longest_gap_ticks, 0);
 	assert_int_equal(ring.hot[0].beats, 0);
 	assert_int_equal(ring.hot[0].incarnation, 2);
-	assert_int_equal(ring.hot[0].n_records, n_records + 1); // goes on through the segment's life
+	assert_int_equal(ring.hot[0].n_records,
+			 n_records + 1); // goes on through the segment's life
 	assert_string_equal(ring.lanes[0].body.name, "second");
 	assert_int_equal(ring.lanes[0].body.gap_hist[28], 0);
 	pmdp_lane_release(lane);

@@ -12,7 +12,8 @@
 
 static void test_names_states_are_those_of_rte_keepalive(void **state)
 {
-	static const char *const names[] = {"UNUSED", "ALIVE", "DEAD", "GONE", "MISSING", "DOZING", "SLEEP"};
+	static const char *const names[] = {"UNUSED",  "ALIVE",  "DEAD", "GONE",
+					    "MISSING", "DOZING", "SLEEP"};
 
 	(void)state;
 	for (uint32_t i = 0; i < PMDP_N_STATES; i++)
@@ -22,9 +23,9 @@ static void test_names_states_are_those_of_rte_keepalive(void **state)
 static void test_names_every_number_gives_a_name(void **state)
 {
 	const char *(*const functions[])(uint32_t) = {
-		pmdp_state_name, pmdp_kind_name,      pmdp_phase_name, pmdp_severity_name,
-		pmdp_cause_name, pmdp_stage_name,     pmdp_reason_name, pmdp_lane_kind_name,
-		pmdp_link_name,  pmdp_drop_name,      pmdp_counter_name, pmdp_port_counter_name,
+		pmdp_state_name, pmdp_kind_name,  pmdp_phase_name,   pmdp_severity_name,
+		pmdp_cause_name, pmdp_stage_name, pmdp_reason_name,  pmdp_lane_kind_name,
+		pmdp_link_name,  pmdp_drop_name,  pmdp_counter_name, pmdp_port_counter_name,
 	};
 	const uint32_t numbers[] = {0, 1, 7, 47, 48, 255, UINT32_MAX};
 

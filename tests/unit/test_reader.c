@@ -270,7 +270,7 @@ static void test_reader_records_while_one_is_written(void **state)
 
 	(void)state;
 	pmdp_lane_polling(lane);
-	make_gaps(lane, 6); // 8 in all
+	make_gaps(lane, 6);              // 8 in all
 	ring.records[0].seq = 2 * 8 + 1; // number 8 has begun
 	assert_int_equal(pmdp_reader_records(readers[0], 0, &cursor, records, 16, &lost), 7);
 	assert_int_equal(lost, 1);
@@ -311,7 +311,8 @@ static void test_reader_tsc(void **state)
 	ring.header->clock.seq++;
 	ring.header->clock.mono_ns += 1000 * MS;
 	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
-	assert_true(pmdp_reader_mono_ns(readers[0], ticks) == ring.header->clock.mono_ns - 1000 * MS);
+	assert_true(pmdp_reader_mono_ns(readers[0], ticks) ==
+		    ring.header->clock.mono_ns - 1000 * MS);
 	ring.header->clock.seq++;
 	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
 	assert_true(pmdp_reader_mono_ns(readers[0], ticks) == ring.header->clock.mono_ns);
@@ -330,7 +331,8 @@ static void test_reader_check_notices(void **state)
 	pub = NULL;
 	assert_int_equal(pmdp_reader_check(readers[0]), -ENOENT);
 	assert_int_equal(pmdp_reader_open("t", &opts, &reader), -ENOENT);
-	assert_int_equal(pmdp_reader_look(readers[0], &look), 0); // what one has open can be read on
+	assert_int_equal(pmdp_reader_look(readers[0], &look),
+			 0); // what one has open can be read on
 	assert_true(look.stopped_ns != 0);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // The file of a segment: how it is made, what it looks like, what is refused.
-#include "pmdp_segment.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -21,6 +19,7 @@
 #include <cmocka.h>
 
 #include "pmdp_clock.h"
+#include "pmdp_segment.h"
 #include "pmdpulse.h"
 #include "test_dir.h"
 

@@ -31,7 +31,8 @@ static void test_simple_publishes(void **state)
 	assert_int_equal(pmdp_open("t t", &opts, &second), -EINVAL);
 	assert_int_equal(pmdp_reader_open("t", &reader_opts, &reader), 0);
 	assert_int_equal(pmdp_reader_look(reader, &look), 0);
-	assert_int_equal(look.lanes[0].announce, PMDP_ANNOUNCE_DOZING); // the first beat is not due yet
+	assert_int_equal(look.lanes[0].announce,
+			 PMDP_ANNOUNCE_DOZING); // the first beat is not due yet
 	pmdp_beat(p);
 	pmdp_beat(p);
 	assert_int_equal(pmdp_reader_look(reader, &look), 0);

@@ -27,7 +27,8 @@
 
 static int open_ring(const char *dir, struct pmdp_publisher **out_pub)
 {
-	const struct pmdp_publisher_opts opts = {.rundir = dir, .n_lanes = 2, .records_per_lane = 4};
+	const struct pmdp_publisher_opts opts = {
+		.rundir = dir, .n_lanes = 2, .records_per_lane = 4};
 
 	return pmdp_publisher_open("t", &opts, out_pub);
 }
