@@ -10,6 +10,7 @@ from .wait import TIMEOUT_S, wait_for
 
 BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(__file__), "../../../build"))
 PR_SET_PDEATHSIG = 1
+SIGTERM = signal.SIGTERM  # Process.signal hides the module in the class body
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,7 +66,7 @@ class Process:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} still runs after {timeout} s") from None
 
-    def stop(self, number=signal.SIGTERM, timeout=TIMEOUT_S):
+    def stop(self, number=SIGTERM, timeout=TIMEOUT_S):
         """Ask it to end; returns the exit code."""
         if self.is_alive():
             self.signal(number)
