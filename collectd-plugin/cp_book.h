@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Book of the incidents that are open at one source (the agent, or the plugin's own detector), and the
- * way from an event to a notification: count, choose, hand over. The look thread's alone.
+ * Book of the incidents that are open at one source (the agent, or the plugin's own detector), and
+ * the way from an event to a notification: count, choose, hand over. The look thread's alone.
  */
 #pragma once
 
@@ -16,9 +16,9 @@
 #define CP_BOOK_MAX 1024 // beyond, the oldest entry is forgotten
 
 struct cp_book_entry {
-	uint64_t key;    // own detector: pmdp_watch_event.key
-	bool is_told;    // a raise was handed over, so a clear is owed
-	bool is_present; // scratch of a comparison with the agent's table
+	uint64_t key;                  // own detector: pmdp_watch_event.key
+	bool is_told;                  // a raise was handed over, so a clear is owed
+	bool is_present;               // scratch of a comparison with the agent's table
 	struct pmdp_incident incident; // newest event
 };
 

@@ -32,8 +32,8 @@ void cp_buckets(const struct pmdp_lane_body *body, uint64_t out_counts[CP_N_BUCK
 	for (uint32_t bin = FIRST_BIT; bin < PMDP_N_HIST; bin++)
 		above += body->gap_hist[bin];
 	// Gaps below the floor are not counted one by one: they are all other iterations.
-	sum = body->counters[PMDP_C_ITERATIONS] > above ?
-		      body->counters[PMDP_C_ITERATIONS] - above : 0;
+	sum = body->counters[PMDP_C_ITERATIONS] > above ? body->counters[PMDP_C_ITERATIONS] - above
+							: 0;
 	for (uint32_t bucket = 0; bucket < CP_N_BUCKETS - 1; bucket++) {
 		out_counts[bucket] = sum;
 		sum += body->gap_hist[FIRST_BIT + bucket];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
-#include <collectd/core/daemon/configfile.h>
-#include <collectd/core/daemon/plugin.h>
+#include "cp_config.h"
 
 #include <math.h>
 #include <pwd.h>
 
-#include "cp_config.h"
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/configfile.h>
+#include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
+
 #include "cp_log.h"
 
 #define INTERVAL_MIN_S 0.001
@@ -119,7 +119,8 @@ static int read_user(const oconfig_item_t *ci, const char *value)
 	} else {
 		errno = 0;
 		number = strtoul(value, &end, 10);
-		if (end == value || *end != 0 || errno != 0 || number >= UINT32_MAX || value[0] == '-')
+		if (end == value || *end != 0 || errno != 0 || number >= UINT32_MAX ||
+		    value[0] == '-')
 			return refuse(ci, value, "no such user, and not a user id");
 		cp_config.publisher_uid = (uid_t)number;
 	}
@@ -130,8 +131,8 @@ static int read_user(const oconfig_item_t *ci, const char *value)
 static int read_option(const oconfig_item_t *ci)
 {
 	static const char *const known[] = {
-		"Instance", "RunDir", "KeepaliveInterval", "SendNotification", "DispatchValues",
-		"Thread", "IgnoreSelected", "PublisherUser",
+		"Instance",       "RunDir", "KeepaliveInterval", "SendNotification",
+		"DispatchValues", "Thread", "IgnoreSelected",    "PublisherUser",
 	};
 	char buffer[64];
 	const char *value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Options of the plugin, read by collectd's configuration callback before init; constant afterwards.
+ * Options of the plugin, read by collectd's configuration callback before init; constant
+ * afterwards.
  */
 #pragma once
 
@@ -29,6 +30,7 @@ struct cp_config {
 
 extern struct cp_config cp_config;
 
-// The callback: 0, or -1 after an ERROR that names option and value (collectd then refuses to start).
+// The callback: 0, or -1 after an ERROR that names option and value (collectd then refuses to
+// start).
 int cp_config_read(struct oconfig_item_s *block);
 void cp_config_clear(void);

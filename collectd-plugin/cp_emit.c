@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
+#include "cp_emit.h"
+
 #include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
 #include <collectd/core/utils/common/common.h>
 
-#include <collectd/core/daemon/plugin.h>
-
-#include "cp_emit.h"
 #include "cp_log.h"
 
 static void emit(const struct cp_object *object, enum cp_type_id id, const char *detail,
@@ -30,13 +30,14 @@ void cp_gauge(const struct cp_object *object, enum cp_type_id id, const char *de
 	emit(object, id, detail, &(value_t){.gauge = value});
 }
 
-void cp_count(const struct cp_object *object, enum cp_type_id id, const char *detail, uint64_t value)
+void cp_count(const struct cp_object *object, enum cp_type_id id, const char *detail,
+	      uint64_t value)
 {
 	emit(object, id, detail, &(value_t){.derive = (derive_t)value});
 }
 
-void cp_count2(const struct cp_object *object, enum cp_type_id id, const char *detail, uint64_t first,
-	       uint64_t second)
+void cp_count2(const struct cp_object *object, enum cp_type_id id, const char *detail,
+	       uint64_t first, uint64_t second)
 {
 	value_t values[2] = {{.derive = (derive_t)first}, {.derive = (derive_t)second}};
 
@@ -53,8 +54,8 @@ void cp_types_register(void)
 		sstrncpy(set.type, type->name, sizeof(set.type));
 		for (size_t j = 0; j < type->n_sources; j++) {
 			sstrncpy(sources[j].name, type->sources[j].name, sizeof(sources[j].name));
-			sources[j].type = type->sources[j].kind == CP_GAUGE ? DS_TYPE_GAUGE :
-									      DS_TYPE_DERIVE;
+			sources[j].type = type->sources[j].kind == CP_GAUGE ? DS_TYPE_GAUGE
+									    : DS_TYPE_DERIVE;
 			sources[j].min = type->sources[j].min;
 			sources[j].max = type->sources[j].max;
 		}

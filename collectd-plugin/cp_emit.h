@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * One value to collectd, by its row in the naming table. plugin_dispatch_values() copies and queues.
+ * One value to collectd, by its row in the naming table. plugin_dispatch_values() copies and
+ * queues.
  */
 #pragma once
 
@@ -17,10 +18,11 @@ struct cp_object {
 
 // detail (type instance) may be NULL.
 void cp_gauge(const struct cp_object *object, enum cp_type_id id, const char *detail, double value);
-void cp_count(const struct cp_object *object, enum cp_type_id id, const char *detail, uint64_t value);
+void cp_count(const struct cp_object *object, enum cp_type_id id, const char *detail,
+	      uint64_t value);
 // For a type with two sources.
-void cp_count2(const struct cp_object *object, enum cp_type_id id, const char *detail, uint64_t first,
-	       uint64_t second);
+void cp_count2(const struct cp_object *object, enum cp_type_id id, const char *detail,
+	       uint64_t first, uint64_t second);
 
 // Register every data set of the table. In module_register.
 void cp_types_register(void);

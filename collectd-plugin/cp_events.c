@@ -9,7 +9,8 @@
 #include "cp_log.h"
 #include "pmdp_incident.h"
 
-// An event reaches the ring before the table changes: a comparison in between is repeated after this.
+// An event reaches the ring before the table changes: a comparison in between is repeated after
+// this.
 #define CONFIRM_NS UINT64_C(100000000)
 
 static void add(_Atomic uint64_t *number, uint64_t more)
@@ -127,8 +128,10 @@ int cp_events_pump(struct cp_events *events, uint64_t now_ns)
 	}
 	if (lost > 0) {
 		add(&events->instance->numbers.n_events_lost, lost);
-		cp_log(LOG_WARNING, "instance %s: %llu events of the agent were overwritten before they "
-		       "could be read", events->instance->name, (unsigned long long)lost);
+		cp_log(LOG_WARNING,
+		       "instance %s: %llu events of the agent were overwritten before they "
+		       "could be read",
+		       events->instance->name, (unsigned long long)lost);
 		events->sync_due_ns = now_ns;
 	}
 	if (total > 0) {
@@ -180,9 +183,10 @@ static void clear_absent(struct cp_events *events)
 		event.phase = PMDP_PHASE_CLEAR;
 		event.severity = PMDP_SEVERITY_OKAY;
 		event.seq = events->last_seq;
-		snprintf(event.message, sizeof(event.message),
-			 "%s %s: no longer open at the agent", event.instance,
-			 event.thread_name[0] != 0 ? event.thread_name : pmdp_kind_name(event.kind));
+		snprintf(event.message, sizeof(event.message), "%s %s: no longer open at the agent",
+			 event.instance,
+			 event.thread_name[0] != 0 ? event.thread_name
+						   : pmdp_kind_name(event.kind));
 		cp_tell(events->instance, &event);
 		cp_book_remove(&events->book, entry);
 	}

@@ -5,8 +5,8 @@
  *
  * What is told exactly once is decided by seq, which an agent carries over from its predecessor's
  * segment; the position in the ring only says where to read on. What stood in the ring at the first
- * attach is history and is not told; what is open then is told by a raise of its own (cp_events_sync).
- * The look thread's alone.
+ * attach is history and is not told; what is open then is told by a raise of its own
+ * (cp_events_sync). The look thread's alone.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ void cp_events_detach(struct cp_events *events);
 int cp_events_pump(struct cp_events *events, uint64_t now_ns);
 
 /*
- * Compare the book with the agent's table of open incidents: raise what was missed, clear what is no
- * longer open. Needed after attach, loss, and the way back from own detection.
+ * Compare the book with the agent's table of open incidents: raise what was missed, clear what is
+ * no longer open. Needed after attach, loss, and the way back from own detection.
  */
 void cp_events_sync(struct cp_events *events, uint64_t now_ns);

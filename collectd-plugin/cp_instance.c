@@ -43,8 +43,10 @@ struct cp_instance *cp_instances_add(const char *name)
 	}
 	pthread_mutex_unlock(&lock);
 	if (is_to_tell)
-		cp_log(LOG_WARNING, "instance %s and further ones are left out: more than %d; choose with "
-		       "the option Instance", name, CP_MAX_INSTANCES);
+		cp_log(LOG_WARNING,
+		       "instance %s and further ones are left out: more than %d; choose with "
+		       "the option Instance",
+		       name, CP_MAX_INSTANCES);
 	return instance;
 }
 

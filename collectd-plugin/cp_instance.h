@@ -4,8 +4,8 @@
  * The instances that the plugin follows, and the numbers that its threads share about each.
  *
  * The table only grows until cp_instances_clear(): a pointer stays good, and a walk over
- * cp_instances_count() entries needs no lock. Any thread may add (discovery by the look thread and by
- * the read callback); a mutex, held for a few stores only, orders the additions.
+ * cp_instances_count() entries needs no lock. Any thread may add (discovery by the look thread and
+ * by the read callback); a mutex, held for a few stores only, orders the additions.
  */
 #pragma once
 

@@ -16,8 +16,11 @@ struct cp_label_set {
 // Length of the UTF-8 sequence at s, 0 when it is none. Overlong forms and surrogates are none.
 static size_t utf8_len(const unsigned char *s)
 {
-	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
-		     (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t len = s[0] < 0x80                   ? 1
+		     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		     : (s[0] & 0xf0) == 0xe0       ? 3
+		     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						   : 0;
 
 	for (size_t i = 1; i < len; i++)
 		if ((s[i] & 0xc0) != 0x80)
@@ -144,7 +147,8 @@ int cp_label_set_fill(struct cp_label_set *set, const char *instance, const char
 		for (size_t i = 0; i < n && rc >= 0; i++) {
 			char *label = set->labels[i];
 
-			if (out[i] != NULL || (!label_clean(instance, names[i], label) && pass == 0))
+			if (out[i] != NULL ||
+			    (!label_clean(instance, names[i], label) && pass == 0))
 				continue;
 			rc = take(&tree, label);
 			if (rc == 1) {

@@ -4,9 +4,9 @@
  * Labels: the OBJECT part of an identifier (cp_types.h), from names that may hold anything.
  *
  * '/', blanks, control characters and bytes that are not UTF-8 become '_'; all else stays as it is.
- * Two objects of one kind never share a label: where two names meet, one that needed no change keeps
- * it, the others get "~SLOT" at the end. A set belongs to one read of one instance. One thread at a
- * time.
+ * Two objects of one kind never share a label: where two names meet, one that needed no change
+ * keeps it, the others get "~SLOT" at the end. A set belongs to one read of one instance. One
+ * thread at a time.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct cp_label_set *cp_label_set_new(size_t n);
 void cp_label_set_free(struct cp_label_set *set);
 
 /*
- * Labels of n objects, all at once: names[i] in slots[i] gives out[i]. The strings stay with the set
- * until its next use. -ENOMEM.
+ * Labels of n objects, all at once: names[i] in slots[i] gives out[i]. The strings stay with the
+ * set until its next use. -ENOMEM.
  */
 int cp_label_set_fill(struct cp_label_set *set, const char *instance, const char *const *names,
 		      const uint32_t *slots, size_t n, const char **out);

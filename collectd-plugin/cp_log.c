@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
-#include <collectd/core/daemon/plugin.h>
-
 #include "cp_log.h"
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
 
 void cp_log(int level, const char *format, ...)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
-#include <collectd/core/daemon/plugin.h>
+#include "cp_metrics.h"
 
 #include <math.h>
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
 
 #include "cp_config.h"
 #include "cp_emit.h"
 #include "cp_instance.h"
 #include "cp_label.h"
-#include "cp_metrics.h"
 #include "cp_metrics_parts.h"
 #include "cp_sample.h"
 
@@ -26,7 +26,8 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 static void emit_switch(const struct cp_object *object, const struct cp_sample *sample)
 {
 	const struct cp_process *process = &sample->process;
-	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is gone
+	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is
+		// gone
 	uint64_t n_in_state[PMDP_N_STATES] = {0};
 
 	cp_gauge(object, CP_T_SWITCH_UP, NULL, sample->status == PMDP_WATCH_UP);
@@ -56,7 +57,8 @@ static void emit_switch(const struct cp_object *object, const struct cp_sample *
 static void emit_threads(const char *instance, cdtime_t time, const struct cp_sample *sample)
 {
 	size_t n = 0, n_max = sample->n_threads;
-	const char **names = calloc(n_max + 1, sizeof(*names)), **labels = calloc(n_max + 1, sizeof(*labels));
+	const char **names = calloc(n_max + 1, sizeof(*names)),
+		   **labels = calloc(n_max + 1, sizeof(*labels));
 	const struct cp_thread **threads = calloc(n_max + 1, sizeof(*threads));
 	uint32_t *slots = calloc(n_max + 1, sizeof(*slots));
 	struct cp_label_set *set = cp_label_set_new(n_max);
@@ -83,7 +85,8 @@ static void emit_threads(const char *instance, cdtime_t time, const struct cp_sa
 static void emit_ports(const char *instance, cdtime_t time, const struct cp_sample *sample)
 {
 	size_t n = sample->n_ports;
-	const char **names = calloc(n + 1, sizeof(*names)), **labels = calloc(n + 1, sizeof(*labels));
+	const char **names = calloc(n + 1, sizeof(*names)),
+		   **labels = calloc(n + 1, sizeof(*labels));
 	uint32_t *slots = calloc(n + 1, sizeof(*slots));
 	struct cp_label_set *set = cp_label_set_new(n);
 
@@ -134,7 +137,8 @@ int cp_metrics_read(void)
 	for (size_t i = 0; i < cp_instances_count(); i++)
 		read_instance(cp_instances_at(i), time);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	last_read_s = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+	last_read_s =
+		(double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
 	return 0;
 }
 

@@ -19,8 +19,9 @@ static void emit_keepalive(const struct cp_object *object, const struct cp_threa
 			   const struct cp_sample *sample)
 {
 	const struct pmdp_lane_look *look = &thread->look;
-	uint64_t age_ns = look->beat_ns != 0 && sample->now_ns > look->beat_ns ?
-				  sample->now_ns - look->beat_ns : 0;
+	uint64_t age_ns = look->beat_ns != 0 && sample->now_ns > look->beat_ns
+				  ? sample->now_ns - look->beat_ns
+				  : 0;
 	// A stall that lasts is not in the thread's own figures yet.
 	bool is_stalling = thread->state == PMDP_STATE_DEAD && look->beat_ns != 0 &&
 			   age_ns >= sample->stall_ns;
@@ -102,8 +103,10 @@ void cp_emit_port(const struct cp_object *object, const struct pmdp_port_body *p
 	cp_gauge(object, CP_T_PORT_MTU, NULL, port->mtu);
 	cp_gauge(object, CP_T_PORT_RXQS, NULL, port->n_rxq);
 	cp_gauge(object, CP_T_PORT_TXQS, NULL, port->n_txq);
-	cp_count2(object, CP_T_PORT_RX, NULL, counters[PMDP_P_RX_PACKETS], counters[PMDP_P_RX_BYTES]);
-	cp_count2(object, CP_T_PORT_TX, NULL, counters[PMDP_P_TX_PACKETS], counters[PMDP_P_TX_BYTES]);
+	cp_count2(object, CP_T_PORT_RX, NULL, counters[PMDP_P_RX_PACKETS],
+		  counters[PMDP_P_RX_BYTES]);
+	cp_count2(object, CP_T_PORT_TX, NULL, counters[PMDP_P_TX_PACKETS],
+		  counters[PMDP_P_TX_BYTES]);
 	cp_count(object, CP_T_PORT_ERRORS, "rx", counters[PMDP_P_RX_ERRORS]);
 	cp_count(object, CP_T_PORT_ERRORS, "rx_missed", counters[PMDP_P_RX_MISSED]);
 	cp_count(object, CP_T_PORT_ERRORS, "rx_nombuf", counters[PMDP_P_RX_NOMBUF]);
@@ -118,17 +121,21 @@ static uint64_t load(_Atomic uint64_t *number)
 	return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numbers, uint64_t now_ns)
+void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numbers,
+		   uint64_t now_ns)
 {
 	uint64_t alive_ns = load(&numbers->agent_alive_ns);
 
 	cp_gauge(object, CP_T_AGENT_UP, NULL, (double)load(&numbers->is_agent_up));
 	cp_gauge(object, CP_T_AGENT_ALIVE_AGE, NULL,
-		 alive_ns == 0 ? NAN : now_ns > alive_ns ? ns_to_s(now_ns - alive_ns) : 0);
+		 alive_ns == 0       ? NAN
+		 : now_ns > alive_ns ? ns_to_s(now_ns - alive_ns)
+				     : 0);
 	cp_count(object, CP_T_AGENT_LATE, NULL, load(&numbers->n_agent_late));
 	cp_count(object, CP_T_AGENT_EVENTS, NULL, load(&numbers->n_agent_events));
 	for (uint32_t kind = 1; kind < PMDP_N_KINDS; kind++) {
-		cp_count(object, CP_T_INCIDENTS, pmdp_kind_name(kind), load(&numbers->n_raised[kind]));
+		cp_count(object, CP_T_INCIDENTS, pmdp_kind_name(kind),
+			 load(&numbers->n_raised[kind]));
 		cp_gauge(object, CP_T_INCIDENTS_OPEN, pmdp_kind_name(kind),
 			 (double)load(&numbers->n_open[kind]));
 	}
@@ -138,7 +145,8 @@ void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numb
 		cp_count(object, CP_T_INCIDENTS_CAUSE, name, load(&numbers->n_cleared[cause]));
 		cp_gauge(object, CP_T_INCIDENTS_OPEN_CAUSE, name,
 			 (double)load(&numbers->n_open_cause[cause]));
-		cp_gauge(object, CP_T_INCIDENTS_TIME, name, ns_to_s(load(&numbers->cleared_ns[cause])));
+		cp_gauge(object, CP_T_INCIDENTS_TIME, name,
+			 ns_to_s(load(&numbers->cleared_ns[cause])));
 	}
 	cp_gauge(object, CP_T_RELAY_ACTIVE, NULL, (double)load(&numbers->is_relaying));
 	cp_count(object, CP_T_RELAY_EVENTS_LOST, NULL, load(&numbers->n_events_lost));

@@ -14,7 +14,8 @@
 void cp_emit_thread(const struct cp_object *object, const struct cp_thread *thread,
 		    const struct cp_sample *sample);
 void cp_emit_port(const struct cp_object *object, const struct pmdp_port_body *port);
-void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numbers, uint64_t now_ns);
+void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numbers,
+		   uint64_t now_ns);
 
 // Upper bound of histogram bucket n in seconds, as Prometheus writes numbers: "1.6384e-05", "+Inf".
 #define CP_N_BUCKETS 24

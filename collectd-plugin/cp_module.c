@@ -2,9 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 // The plugin as collectd sees it: registration and callbacks.
 #include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
 #include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
 
 #include "cp_config.h"
 #include "cp_emit.h"

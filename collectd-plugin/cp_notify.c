@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
-#include <collectd/core/daemon/plugin.h>
+#include "cp_notify.h"
 
 #include <pthread.h>
 
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
+
 #include "cp_label.h"
 #include "cp_log.h"
-#include "cp_notify.h"
 #include "cp_queue.h"
 #include "cp_types.h"
 #include "pmdp_incident.h"
@@ -92,8 +92,8 @@ static void dispatch(const struct cp_item *item)
 	const struct pmdp_incident *incident = &item->incident;
 	notification_t n = {.severity = (int)incident->severity};
 
-	n.time = incident->emitted_realtime_us != 0 ?
-			 US_TO_CDTIME_T(incident->emitted_realtime_us) : cdtime();
+	n.time = incident->emitted_realtime_us != 0 ? US_TO_CDTIME_T(incident->emitted_realtime_us)
+						    : cdtime();
 	sstrncpy(n.host, hostname_g, sizeof(n.host));
 	sstrncpy(n.plugin, "pmdpulse", sizeof(n.plugin));
 	cp_label(item->instance->name,

@@ -5,8 +5,8 @@
  * plugin_dispatch_notification() calls every receiver in the caller's thread.
  *
  * Fields: host, plugin pmdpulse, plugin instance INSTANCE[:THREAD|:PORT] (cp_label.h), type
- * "incidents", type instance the kind: the identifier of the counter of that kind. Severity FAILURE,
- * WARNING or OKAY; OKAY clears. Meta: the fields of the incident, flat, and "ves".
+ * "incidents", type instance the kind: the identifier of the counter of that kind. Severity
+ * FAILURE, WARNING or OKAY; OKAY clears. Meta: the fields of the incident, flat, and "ves".
  */
 #pragma once
 
@@ -18,8 +18,9 @@
 int cp_notify_start(void);
 
 /*
- * Close the queue, give what is left half a second, join the thread. It can stand in another plugin's
- * receiver: then this waits until that returns, since collectd frees the receivers afterwards.
+ * Close the queue, give what is left half a second, join the thread. It can stand in another
+ * plugin's receiver: then this waits until that returns, since collectd frees the receivers
+ * afterwards.
  */
 void cp_notify_stop(void);
 

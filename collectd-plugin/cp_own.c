@@ -152,7 +152,8 @@ void cp_own_end(struct cp_own *own)
 			continue;
 		snprintf(event.message, sizeof(event.message),
 			 "%s %s: handed over, the agent judges again", event.instance,
-			 event.thread_name[0] != 0 ? event.thread_name : pmdp_kind_name(event.kind));
+			 event.thread_name[0] != 0 ? event.thread_name
+						   : pmdp_kind_name(event.kind));
 		tell(own, &event, PMDP_PHASE_CLEAR);
 		entry->is_told = false;
 		// Should the agent die again while this lasts, it is another incident.
@@ -170,8 +171,8 @@ void cp_own_agent_gone(struct cp_own *own, uint64_t since_ns, const char *why)
 	give_id(own, incident);
 	incident->severity = PMDP_SEVERITY_WARNING;
 	incident->detected_realtime_us = realtime_us();
-	incident->started_realtime_us = since_ns != 0 ? pmdp_realtime_us(since_ns) :
-							incident->detected_realtime_us;
+	incident->started_realtime_us = since_ns != 0 ? pmdp_realtime_us(since_ns)
+						      : incident->detected_realtime_us;
 	snprintf(incident->message, sizeof(incident->message),
 		 "agent of %s %s: collectd judges by itself, without causes, until it is back",
 		 own->instance->name, why);

@@ -19,7 +19,7 @@
 struct cp_own {
 	struct cp_instance *instance;
 	struct pmdp_watch *watch;
-	struct cp_book book; // open ones, told or not
+	struct cp_book book;             // open ones, told or not
 	struct pmdp_incident agent_gone; // id empty: not raised
 	uint64_t generation, n_ids, seq;
 	uint64_t due_ns;

@@ -4,8 +4,8 @@
  * Bounded queue between the look thread, which must not wait, and the dispatch thread, which may be
  * held up for seconds by a slow receiver.
  *
- * A full queue first gives up the oldest update (raise and clear of an incident matter more), else it
- * refuses the newcomer. Every loss is counted at its instance. The mutex is held for one copy.
+ * A full queue first gives up the oldest update (raise and clear of an incident matter more), else
+ * it refuses the newcomer. Every loss is counted at its instance. The mutex is held for one copy.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ bool cp_queue_push(struct cp_queue *queue, const struct cp_item *item);
 bool cp_queue_pop(struct cp_queue *queue, struct cp_item *out_item);
 
 /*
- * Close: nothing can be pushed any more; pop hands out what is left until drain_ns from now, then the
- * rest is counted as lost.
+ * Close: nothing can be pushed any more; pop hands out what is left until drain_ns from now, then
+ * the rest is counted as lost.
  */
 void cp_queue_close(struct cp_queue *queue, uint64_t drain_ns);

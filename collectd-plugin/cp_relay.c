@@ -13,11 +13,11 @@
 #include "cp_status_file.h"
 #include "pmdpulse.h"
 
-#define POLL_NS UINT64_C(2000000)      // events, while nothing tells of them
+#define POLL_NS UINT64_C(2000000)        // events, while nothing tells of them
 #define POLL_POKED_NS UINT64_C(50000000) // events, as a safety net
-#define STAMP_NS UINT64_C(20000000)    // the agent's sign of life, the file's identity
-#define OPEN_NS UINT64_C(20000000)     // between tries to open
-#define LATE_NS UINT64_C(250000000)    // our own pause, after which nobody is called stale
+#define STAMP_NS UINT64_C(20000000)      // the agent's sign of life, the file's identity
+#define OPEN_NS UINT64_C(20000000)       // between tries to open
+#define LATE_NS UINT64_C(250000000)      // our own pause, after which nobody is called stale
 // `collectd -T' runs beside a living collectd and must not overwrite what that one says.
 #define STATUS_DELAY_NS UINT64_C(2000000000)
 #define UP_GRACE_NS UINT64_C(2000000000) // a switch without an agent for so long is told
@@ -32,12 +32,12 @@ struct cp_relay {
 	struct cp_instance *instance;
 	enum mode mode;
 	uint64_t begin_ns;
-	uint64_t step_ns;     // last call
-	uint64_t stamp_ns;    // the agent's, as last seen
+	uint64_t step_ns;       // last call
+	uint64_t stamp_ns;      // the agent's, as last seen
 	uint64_t stamp_seen_ns; // when it was seen to change, 0 never
 	uint64_t stamp_due_ns, open_due_ns, poll_due_ns;
-	uint64_t up_since_ns; // the switch is up and nobody else judges
-	bool is_stopped;      // the agent said that it ends
+	uint64_t up_since_ns;   // the switch is up and nobody else judges
+	bool is_stopped;        // the agent said that it ends
 	uint64_t status_due_ns; // INSTANCE.relay is to be written then, 0: it is right
 	bool is_poked, is_poked_since_event, is_status_written;
 	int open_error;
@@ -132,7 +132,8 @@ static void look_at_stamp(struct cp_relay *relay, uint64_t now_ns)
 	if (relay->is_stopped || look.alive_ns == relay->stamp_ns)
 		return;
 	// A stamp met for the first time proves life only when it is a recent one.
-	if (relay->stamp_ns != 0 || (look.alive_ns <= now_ns && now_ns - look.alive_ns < CP_STALE_NS))
+	if (relay->stamp_ns != 0 ||
+	    (look.alive_ns <= now_ns && now_ns - look.alive_ns < CP_STALE_NS))
 		relay->stamp_seen_ns = now_ns;
 	relay->stamp_ns = look.alive_ns;
 	store(&relay->instance->numbers.agent_alive_ns, look.alive_ns);
@@ -178,8 +179,9 @@ static void decide(struct cp_relay *relay, uint64_t now_ns)
 	store(&relay->instance->numbers.is_agent_up, is_agent_up);
 	if (is_agent_up && relay->events.reader != NULL && relay->mode != RELAYING)
 		enter_relaying(relay, now_ns);
-	else if (!is_agent_up && (relay->mode == RELAYING ||
-				  (relay->mode == UNDECIDED && now_ns - relay->begin_ns >= CP_STALE_NS)))
+	else if (!is_agent_up &&
+		 (relay->mode == RELAYING ||
+		  (relay->mode == UNDECIDED && now_ns - relay->begin_ns >= CP_STALE_NS)))
 		enter_own(relay, now_ns);
 }
 
@@ -248,7 +250,8 @@ uint64_t cp_relay_step(struct cp_relay *relay, uint64_t now_ns)
 		write_status(relay);
 
 	due = cp_own_step(&relay->own, now_ns);
-	due = earliest(due, relay->events.reader != NULL ? relay->stamp_due_ns : relay->open_due_ns);
+	due = earliest(due,
+		       relay->events.reader != NULL ? relay->stamp_due_ns : relay->open_due_ns);
 	if (relay->mode == RELAYING && relay->events.reader != NULL)
 		due = earliest(due, relay->poll_due_ns);
 	return due;

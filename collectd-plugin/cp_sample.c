@@ -81,7 +81,8 @@ static void attach(struct cp_sampler *sampler)
 	char reason[256] = "";
 	int rc;
 
-	rc = pmdp_reader_open_why(sampler->instance, &opts, &sampler->reader, reason, sizeof(reason));
+	rc = pmdp_reader_open_why(sampler->instance, &opts, &sampler->reader, reason,
+				  sizeof(reason));
 	if (rc == 0)
 		rc = make_room(sampler, pmdp_reader_info(sampler->reader));
 	if (rc < 0) {
@@ -90,7 +91,8 @@ static void attach(struct cp_sampler *sampler)
 		if (rc != -ENOENT) {
 			sampler->sample.status = PMDP_WATCH_REFUSED;
 			if (rc != sampler->open_error)
-				cp_log(LOG_WARNING, "instance %s: its segment can't be read: %s (%s)",
+				cp_log(LOG_WARNING,
+				       "instance %s: its segment can't be read: %s (%s)",
 				       sampler->instance, reason, strerror(-rc));
 		} else if (sampler->sample.status == PMDP_WATCH_REFUSED) {
 			sampler->sample.status = PMDP_WATCH_ABSENT;
@@ -242,8 +244,8 @@ static void look(struct cp_sampler *sampler)
 	sample->now_ns = now.now_ns;
 	sample->alive_ns = now.alive_ns;
 	sample->is_keepalive = now.is_keepalive;
-	sample->interval_ns = cp_config.keepalive_interval_ns != 0 ? cp_config.keepalive_interval_ns :
-								     now.keepalive_interval_ns;
+	sample->interval_ns = cp_config.keepalive_interval_ns != 0 ? cp_config.keepalive_interval_ns
+								   : now.keepalive_interval_ns;
 	sample->stall_ns = 2 * now.keepalive_interval_ns;
 	sample->status = status_of(sampler, &now);
 	// After a clean stop the lanes are free: what was seen while it ran stays.

@@ -65,8 +65,8 @@ bool cp_select_match(const struct cp_select *select, const char *name)
 	for (size_t i = 0; i < select->n_items && !is_listed; i++) {
 		const struct cp_select_item *item = &select->items[i];
 
-		is_listed = item->name != NULL ? strcmp(item->name, name) == 0 :
-						 regexec(&item->regex, name, 0, NULL, 0) == 0;
+		is_listed = item->name != NULL ? strcmp(item->name, name) == 0
+					       : regexec(&item->regex, name, 0, NULL, 0) == 0;
 	}
 	return is_listed != select->is_inverted;
 }

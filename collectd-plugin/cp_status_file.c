@@ -59,8 +59,10 @@ void cp_status_file_write(const char *instance, bool is_relaying)
 	if (rc == 0 || rc == -ENOENT || is_told)
 		return;
 	is_told = true;
-	cp_log(LOG_INFO, "instance %s: %s can't be written (%s): `pmdpulse status' will not know of "
-	       "collectd", instance, path, strerror(-rc));
+	cp_log(LOG_INFO,
+	       "instance %s: %s can't be written (%s): `pmdpulse status' will not know of "
+	       "collectd",
+	       instance, path, strerror(-rc));
 }
 
 void cp_status_file_remove(const char *instance)

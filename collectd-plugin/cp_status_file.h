@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * INSTANCE.relay in the run directory: one JSON line, {"pid", "relaying"}, by which `pmdpulse status`
- * knows whether collectd relays the agent. Replaced as a whole at every change.
+ * INSTANCE.relay in the run directory: one JSON line, {"pid", "relaying"}, by which `pmdpulse
+ * status` knows whether collectd relays the agent. Replaced as a whole at every change.
  */
 #pragma once
 

@@ -3,15 +3,15 @@
 /*
  * The naming table of the plugin: every data set (collectd "type") that it dispatches.
  *
- * A value is HOST/pmdpulse-OBJECT/TYPE[-DETAIL]. OBJECT (cp_label.h) is INSTANCE for the switch, the
- * agent and the relay, INSTANCE:THREAD for thread_*, INSTANCE:PORT for port_*. An instance name can't
- * hold ':', so the first one splits. DETAIL is one of: a state, a drop reason, a cache, a kind, a
- * cause, a direction, the upper bound of a histogram bucket. write_prometheus makes of it
+ * A value is HOST/pmdpulse-OBJECT/TYPE[-DETAIL]. OBJECT (cp_label.h) is INSTANCE for the switch,
+ * the agent and the relay, INSTANCE:THREAD for thread_*, INSTANCE:PORT for port_*. An instance name
+ * can't hold ':', so the first one splits. DETAIL is one of: a state, a drop reason, a cache, a
+ * kind, a cause, a direction, the upper bound of a histogram bucket. write_prometheus makes of it
  * collectd_pmdpulse_TYPE[_DS][_total]{pmdpulse="OBJECT",type="DETAIL",instance="HOST"}.
  *
- * The name of a data source is its base unit, or "value" for a number without one. Counts are DERIVE
- * with minimum 0. Sums of seconds are GAUGE, because a DERIVE is an integer and would round a stall of
- * 0.3 s to nothing: they grow like a counter and begin at 0 with the switch.
+ * The name of a data source is its base unit, or "value" for a number without one. Counts are
+ * DERIVE with minimum 0. Sums of seconds are GAUGE, because a DERIVE is an integer and would round
+ * a stall of 0.3 s to nothing: they grow like a counter and begin at 0 with the switch.
  *
  * contrib/collectd/pmdpulse_types.db holds the same table for central servers; docs/metrics.md
  * explains it; tests compare all three.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <collectd/core/daemon/collectd.h>
-#include <collectd/core/utils/common/common.h>
-
-#include <collectd/core/daemon/plugin.h>
+#include "cp_watch.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -12,11 +9,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+#include <collectd/core/utils/common/common.h>
+
 #include "cp_config.h"
 #include "cp_instance.h"
 #include "cp_log.h"
 #include "cp_relay.h"
-#include "cp_watch.h"
 #include "pmdpulse.h"
 
 #define DISCOVER_NS UINT64_C(500000000)
@@ -111,7 +111,8 @@ static void *look_main(void *arg)
 	};
 
 	(void)arg;
-	// Of this thread alone; without the right to, it only wakes a little later on a busy machine.
+	// Of this thread alone; without the right to, it only wakes a little later on a busy
+	// machine.
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	for (;;) {
 		struct timespec pause = {0};
@@ -146,7 +147,8 @@ int cp_watch_start(void)
 		return -errno;
 	watch.touch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch.touch_fd < 0)
-		cp_log(LOG_INFO, "no inotify (%s): the agent's events are polled for", strerror(errno));
+		cp_log(LOG_INFO, "no inotify (%s): the agent's events are polled for",
+		       strerror(errno));
 	watch.touch_wd = -1;
 	watch.discover_due_ns = 0;
 	rc = plugin_thread_create(&watch.thread, look_main, NULL, "pmdpulse look");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The look thread: steps every instance's relay when it is due, or at once when the agent touches its
- * file (inotify on the run directory). It never waits for a receiver.
+ * The look thread: steps every instance's relay when it is due, or at once when the agent touches
+ * its file (inotify on the run directory). It never waits for a receiver.
  */
 #pragma once
 
