@@ -2,11 +2,13 @@
 // Copyright (c) 2026 the pmdpulse authors
 #include "ag_prio.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -83,6 +85,26 @@ void ag_prio_reset(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+// Affinity belongs to a thread: the diagnosis' helper has to leave those CPUs too. 0 or -1 with errno.
+static int set_all_threads(const cpu_set_t *cpus)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+	int rc = 0;
+
+	if (!tasks)
+		return sched_setaffinity(0, sizeof(*cpus), cpus);
+	while ((entry = readdir(tasks))) {
+		pid_t tid = atoi(entry->d_name);
+
+		// One that has ended meanwhile is on no CPU.
+		if (tid > 0 && sched_setaffinity(tid, sizeof(*cpus), cpus) && errno != ESRCH)
+			rc = -1;
+	}
+	closedir(tasks);
+	return rc;
+}
+
 void ag_prio_avoid(const cpu_set_t *pmd_cpus)
 {
 	cpu_set_t rest;
@@ -98,7 +120,7 @@ void ag_prio_avoid(const cpu_set_t *pmd_cpus)
 		       CPU_COUNT(&prio.original));
 		rest = prio.original;
 	}
-	if (sched_setaffinity(0, sizeof(rest), &rest))
+	if (set_all_threads(&rest))
 		ag_log(AG_NOTICE, "the agent stays on the PMDs' CPUs: sched_setaffinity: %s",
 		       strerror(errno));
 }

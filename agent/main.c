@@ -120,8 +120,11 @@ int main(int argc, char **argv)
 			return 0;
 		}
 	}
-	if (!read_settings(&agent.config, argc, argv))
+	ag_log_init(false);
+	if (!read_settings(&agent.config, argc, argv)) {
+		ag_log_fini(100);
 		return EXIT_USAGE;
+	}
 	ag_log_init(agent.config.is_debug);
 	int rc = ag_agent_start(&agent);
 	if (!rc) {
