@@ -37,6 +37,12 @@ void pmdp_incident_culprit(struct pmdp_incident *incident, const char *comm, uin
 int pmdp_evidence_int(struct pmdp_incident *incident, const char *key, int64_t value);
 int pmdp_evidence_real(struct pmdp_incident *incident, const char *key, double value);
 int pmdp_evidence_text(struct pmdp_incident *incident, const char *key, const char *value);
+/*
+ * Keys that the library itself sets and that the message uses: "stalls", "stalled_s", "ongoing" (1 while
+ * a stall lasts), "self_timed", "where" (breadcrumb), "deadline_of" (pmd-stall); "gaps", "lost_s",
+ * "ongoing" (pmd-starved); "pid" (switch-*, control-stuck); "reason" (version-mismatch); "removed"
+ * (link). From the agent the message also takes "wchan" and "function".
+ */
 const struct pmdp_evidence *pmdp_evidence_find(const struct pmdp_incident *incident,
 					       const char *key);
 
@@ -82,10 +88,10 @@ void pmdp_incident_log_close(struct pmdp_incident_log *log);
 void pmdp_incident_log_alive(struct pmdp_incident_log *log);
 
 /*
- * Publish one event. RAISE: gives it a new id (suffix "" or e.g. "-c" is appended) and puts it into the
- * table of open incidents; UPDATE replaces it there; CLEAR removes it. seq and emitted_realtime_us are
- * filled in. A RAISE with an id already set keeps it. When the table is full the event is still in the
- * ring. Never blocks.
+ * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open incidents
+ * (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there; CLEAR removes it.
+ * seq and emitted_realtime_us are filled in. seq goes on from one agent to the next: event number n of
+ * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring. Never blocks.
  */
 void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incident *incident);
 
