@@ -130,8 +130,7 @@ $(O)/%.o: %.c $(BUILD)/build_info.h
 rooms := lib switch agent collectd-plugin cli tests
 objects :=
 programs :=
-include $(rooms:%=%/module.mk)
-include contrib/install.mk contrib/lint.mk
+include contrib/install.mk $(rooms:%=%/module.mk) contrib/lint.mk
 
 all: $(programs)
 

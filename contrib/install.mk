@@ -15,10 +15,7 @@ installed_headers := lib/pmdpulse.h lib/pmdp_abi.h
 # $1 mode, $2 folder, $3 files
 install_files = $(if $(strip $3),$(INSTALL) -D -m $1 -t '$(DESTDIR)$2' $3)
 
-install: all
-	$(call install_files,755,$(SBINDIR),$(BUILD)/pmdpulse-switch $(BUILD)/pmdpulse-agent)
-	$(call install_files,755,$(BINDIR),$(BUILD)/pmdpulse)
-	$(call install_files,644,$(COLLECTD_PLUGINDIR),$(BUILD)/pmdpulse.so)
+install-lib: lib
 	$(call install_files,644,$(LIBDIR),$(lib_a) $(BUILD)/$(lib_soname))
 	ln -sf $(lib_soname) '$(DESTDIR)$(LIBDIR)/libpmdpulse.so'
 	$(call install_files,644,$(INCLUDEDIR)/pmdpulse,$(installed_headers))
@@ -26,6 +23,11 @@ install: all
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' lib/pmdpulse.pc.in \
 		> '$(DESTDIR)$(LIBDIR)/pkgconfig/pmdpulse.pc'
+
+install: all install-lib
+	$(call install_files,755,$(SBINDIR),$(BUILD)/pmdpulse-switch $(BUILD)/pmdpulse-agent)
+	$(call install_files,755,$(BINDIR),$(BUILD)/pmdpulse)
+	$(call install_files,644,$(COLLECTD_PLUGINDIR),$(BUILD)/pmdpulse.so)
 	$(call install_files,644,$(UNITDIR),$(wildcard contrib/systemd/*.service))
 	$(call install_files,644,$(PREFIX)/lib/tmpfiles.d,$(wildcard contrib/systemd/tmpfiles.d/*.conf))
 	$(call install_files,644,$(PREFIX)/lib/sysusers.d,$(wildcard contrib/systemd/sysusers.d/*.conf))
@@ -33,4 +35,4 @@ install: all
 	$(call install_files,644,$(DATADIR)/collectd,$(wildcard contrib/collectd/*_types.db))
 	$(call install_files,644,$(DATADIR)/doc/pmdpulse,README.md $(wildcard docs/*.md))
 
-.PHONY: install
+.PHONY: install install-lib

@@ -2,7 +2,8 @@
 # Every .c file here is a program of its own, found by wildcard:
 #   unit/test_*.c   cmocka           stress/*.c   cmocka or plain (0 pass, 77 skip)
 #   bench/*.c       benchmarks       tools/*.c    injectors and small helpers
-#   fuzz/*.c        libFuzzer        common/*.c   not programs: linked where they are used
+#   fuzz/*.c        libFuzzer        foreign/*.c  plain, knows the installed library alone
+#   common/*.c      no programs: linked where they are used
 #
 # A program may use the objects of a room beside libpmdpulse; its name's prefix says which
 # (after test_): sw_ switch, ag_ agent, cp_ collectd-plugin, cli_ the command. The file
@@ -90,8 +91,19 @@ $(fuzz_programs): $(BUILD)/%: $(O)/fuzz/%.o $(lib_sources:%.c=$(O)/fuzz/%.o)
 	$(say) LD $@
 	$(Q)$(call link,$^)
 
+# A foreign program sees what `make install` and pkg-config give it.
+foreign_programs := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/foreign/*.c))
+stage := $(abspath $(BUILD))/stage
+stage_pc = PKG_CONFIG_SYSROOT_DIR='$(stage)' PKG_CONFIG_PATH='$(stage)/usr/lib/pkgconfig' pkg-config
+$(foreign_programs): $(BUILD)/%: %.c $(lib_a) $(lib_so) $(installed_headers) lib/pmdpulse.pc.in
+	@mkdir -p $(@D)
+	$(say) FOREIGN $@
+	$(Q)$(MAKE) --no-print-directory --silent install-lib DESTDIR='$(stage)' PREFIX=/usr
+	$(Q)$(CC) $(PMDP_CFLAGS) $(CFLAGS) $(PMDP_LDFLAGS) $(LDFLAGS) -o $@ $< \
+		$$($(stage_pc) --cflags --libs pmdpulse) -Wl,-rpath,'$(stage)/usr/lib'
+
 unit: $(unit_programs)
-stress: $(stress_programs)
+stress: $(stress_programs) $(foreign_programs)
 tools: $(tools_programs)
 bench-programs: $(bench_programs)
 tests: unit stress tools bench-programs $(switch_hooks)
@@ -101,18 +113,18 @@ run_tests = $(script_env) $(PYTHON) contrib/scripts/run-tests.py --build '$(BUIL
 check-unit: unit
 	@$(run_tests) $(unit_programs)
 check-stress: stress
-	@$(run_tests) $(stress_programs)
+	@$(run_tests) $(stress_programs) $(foreign_programs)
 check-system: all tools $(switch_hooks)
 	@$(DEPS) build run test
 	@$(run_tests) --pytest tests/system $(PYTEST_ARGS)
 
 ifneq ($(filter thread,$(SANITIZE)),)
 check: unit stress
-	@$(run_tests) $(unit_programs) $(stress_programs)
+	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs)
 else
 check: all tests lint-rules-self-test
 	@$(DEPS) build run test
-	@$(run_tests) $(unit_programs) $(stress_programs) --pytest tests/system $(PYTEST_ARGS)
+	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs) --pytest tests/system $(PYTEST_ARGS)
 endif
 
 fuzz: $(fuzz_programs)

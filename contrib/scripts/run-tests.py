@@ -13,12 +13,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
 CMOCKA_TOTAL = re.compile(r"^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 SKIP_REASON = re.compile(r"^.*\bskip(?:ped|s)?\b *:.*$", re.M | re.I)
 EXIT_SKIP = 77
+TMPFS = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
 class Totals:
@@ -114,8 +116,11 @@ def main():
 
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     totals = Totals()
-    for path in args.programs:
-        totals.add(run_program(path, args.timeout))
+    with tempfile.TemporaryDirectory(prefix="pmdpulse-tests-", dir=TMPFS) as rundir:
+        os.environ["PMDPULSE_RUNDIR"] = rundir  # never that of the machine
+        for path in args.programs:
+            totals.add(run_program(path, args.timeout))
+    del os.environ["PMDPULSE_RUNDIR"]
     if args.pytest:
         totals.add(run_pytest(args.pytest, args.build, args.pytest_timeout, extra))
     print(totals)
