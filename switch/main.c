@@ -106,8 +106,9 @@ static int start(struct sw_switch *sw, struct sw_error *err)
 		rc = 0;
 	}
 	if (rc == 0 && !sw->is_stopping) {
-		sw_log(SW_LOG_INFO, "instance %s: %u ports, %u PMD threads, %s",
-		       sw->options.instance, sw->ports.n, sw->pmds.n, pmdp_publisher_path(sw->pub));
+		sw_log(SW_LOG_INFO, "instance %s: %u port%s, %u PMD thread%s, %s",
+		       sw->options.instance, sw->ports.n, sw->ports.n == 1 ? "" : "s", sw->pmds.n,
+		       sw->pmds.n == 1 ? "" : "s", pmdp_publisher_path(sw->pub));
 		sw_notify_ready(sw);
 	}
 	return rc;

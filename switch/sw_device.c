@@ -175,7 +175,7 @@ static int setup_with_pool(struct sw_switch *sw, struct sw_port *port,
 {
 	uint32_t n = port->conf.n_mbufs;
 	int socket = rte_eth_dev_socket_id(port->port_id);
-	struct sw_error pool_error;
+	struct sw_error pool_error = {.text = ""};
 	int first_rc = 0;
 	int rc = -E2BIG;
 
@@ -200,10 +200,12 @@ static int setup_with_pool(struct sw_switch *sw, struct sw_port *port,
 	}
 	if (first_rc != 0)
 		return sw_fail(
-			err, first_rc,
-			"port %s: %s refuses its queues (%s): too few packet buffers (mbufs=N), or "
-			"n_rxq_desc, n_txq_desc out of its range",
-			port->conf.name, port->driver, rte_strerror(-first_rc));
+			err, first_rc, "port %s: %s refuses its queues (%s): %s", port->conf.name,
+			port->driver, rte_strerror(-first_rc),
+			pool_error.text[0] != '\0'
+				? pool_error.text
+				: "too few packet buffers (mbufs=N), or n_rxq_desc, n_txq_desc "
+				  "out of its range");
 	return rc;
 }
 

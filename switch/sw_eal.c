@@ -20,7 +20,7 @@
 #define SW_ARG_BYTES 1024
 #define SW_HUGEPAGE_BYTES (2ul << 20)
 #define SW_LEAST_HUGEPAGES 64 // 128 MiB: the shared pool, plans, queues
-#define SW_NO_HUGE_MB 1024    // address space; touched only as needed
+#define SW_NO_HUGE_MB 2048    // address space; touched only as needed
 #define SW_LEAST_NO_HUGE_MB 256
 
 struct args {
@@ -85,7 +85,7 @@ static bool probe_hugepages(char *why, size_t size)
 	return is_good;
 }
 
-// Half of what is available, at most SW_NO_HUGE_MB.
+// Three quarters of what is available, at most SW_NO_HUGE_MB.
 static unsigned long no_huge_mb(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
@@ -98,7 +98,7 @@ static unsigned long no_huge_mb(void)
 			break;
 	if (file != NULL)
 		fclose(file);
-	mb = available_kb / 2048;
+	mb = available_kb / 1024 / 4 * 3;
 	if (mb < SW_LEAST_NO_HUGE_MB)
 		return SW_LEAST_NO_HUGE_MB;
 	return mb < SW_NO_HUGE_MB ? mb : SW_NO_HUGE_MB;

@@ -189,8 +189,10 @@ int sw_port_add(struct sw_switch *sw, const struct sw_port_conf *conf, struct sw
 	port->state = SW_PORT_ACTIVE;
 	port->port_id = UINT16_MAX;
 	rc = choose(sw, port, err);
+	pmdp_publisher_housekeep(sw->pub); // a device may take its time
 	if (rc == 0)
 		rc = open_device(sw, port, err);
+	pmdp_publisher_housekeep(sw->pub);
 	if (rc != 0) {
 		free(port);
 		return rc;

@@ -20,10 +20,24 @@
 void sw_sched_control_cpus(const cpu_set_t *allowed, const cpu_set_t *pmds, cpu_set_t *out_cpus)
 {
 	cpu_set_t cpus;
+	int first = 0;
 
 	CPU_AND(&cpus, allowed, pmds);
 	CPU_XOR(&cpus, allowed, &cpus);
-	*out_cpus = CPU_COUNT(&cpus) > 0 ? cpus : *allowed;
+	if (CPU_COUNT(&cpus) == 0) {
+		while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, allowed))
+			first++;
+		CPU_SET(first, &cpus);
+	}
+	*out_cpus = cpus;
+}
+
+static void control_cpus(struct sw_switch *sw, cpu_set_t *out_cpus)
+{
+	cpu_set_t pmds;
+
+	sw_switch_pmd_cpus(sw, &sw->settings, &pmds);
+	sw_sched_control_cpus(&sw->allowed_cpus, &pmds, out_cpus);
 }
 
 static bool is_pmd_tid(struct sw_switch *sw, long tid)
@@ -38,19 +52,16 @@ static bool is_pmd_tid(struct sw_switch *sw, long tid)
 
 void sw_sched_move_control(struct sw_switch *sw)
 {
-	cpu_set_t cpus = {0};
-	cpu_set_t pmds = {0};
 	struct sw_pmd *pmd = NULL;
 	struct dirent *entry;
+	cpu_set_t cpus;
 	DIR *dir;
 
-	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
-		// Not yet running: its tid isn't known, and it must not be taken for a control thread.
+	// Not yet running: its tid isn't known, and it must not be taken for a control thread.
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL)
 		if (atomic_load_explicit(&pmd->life, memory_order_acquire) == SW_PMD_STARTING)
 			return;
-		CPU_SET(pmd->core, &pmds);
-	}
-	sw_sched_control_cpus(&sw->allowed_cpus, &pmds, &cpus);
+	control_cpus(sw, &cpus);
 	dir = opendir("/proc/self/task");
 	if (dir == NULL)
 		return;
@@ -82,32 +93,47 @@ static void warn_rt_throttling(void)
 	fclose(file);
 }
 
-void sw_sched_pmd(struct sw_switch *sw, const struct sw_pmd *pmd)
+static bool try_fifo(const struct sw_pmd *pmd, int priority)
 {
-	struct sched_param param = {.sched_priority = sw->settings.fifo_priority};
-	static bool is_refusal_said;
-	pid_t tid = (pid_t)pmd->tid;
-	int rc;
+	const struct sched_param param = {.sched_priority = priority};
 
-	if (sw->settings.fifo_priority > 0) {
-		if (sched_setscheduler(tid, SCHED_FIFO, &param) == 0) {
-			warn_rt_throttling();
-			return;
-		}
-		sw_log(SW_LOG_WARNING,
-		       "%s: no SCHED_FIFO (%s): needs CAP_SYS_NICE or LimitRTPRIO=%d, and a cgroup "
-		       "without a CPU quota; trying nice %d",
-		       pmd->name, strerror(errno), sw->settings.fifo_priority, SW_PMD_NICE);
-	} else {
-		param.sched_priority = 0;
-		sched_setscheduler(tid, SCHED_OTHER, &param);
+	if (sched_setscheduler((pid_t)pmd->tid, SCHED_FIFO, &param) == 0) {
+		warn_rt_throttling();
+		return true;
 	}
-	rc = setpriority(PRIO_PROCESS, (id_t)tid, SW_PMD_NICE);
-	if (rc != 0 && !is_refusal_said) {
+	sw_log(SW_LOG_WARNING,
+	       "%s: no SCHED_FIFO (%s): needs CAP_SYS_NICE or LimitRTPRIO=%d, and a cgroup without a "
+	       "CPU quota; trying nice %d",
+	       pmd->name, strerror(errno), priority, SW_PMD_NICE);
+	return false;
+}
+
+void sw_sched_pmd(struct sw_switch *sw, struct sw_pmd *pmd)
+{
+	const struct sched_param param = {.sched_priority = 0};
+	static bool is_refusal_said;
+	cpu_set_t control;
+	int nice = SW_PMD_NICE;
+
+	if (sw->settings.fifo_priority > 0 && try_fifo(pmd, sw->settings.fifo_priority))
+		return;
+	control_cpus(sw, &control);
+	if (CPU_ISSET(pmd->core, &control)) {
+		// Every core has a PMD: raised, this one would starve the control threads on its core.
+		if (!pmd->is_sharing_said)
+			sw_log(SW_LOG_WARNING,
+			       "%s shares core %d with the control threads, so it keeps nice 0: leave a "
+			       "core out of pmd-cpu-mask",
+			       pmd->name, pmd->core);
+		pmd->is_sharing_said = true;
+		nice = 0;
+	}
+	sched_setscheduler((pid_t)pmd->tid, SCHED_OTHER, &param);
+	if (setpriority(PRIO_PROCESS, (id_t)pmd->tid, nice) != 0 && nice < 0 && !is_refusal_said) {
 		sw_log(SW_LOG_WARNING,
 		       "%s: no nice %d (%s): needs CAP_SYS_NICE or LimitNICE=40; PMDs share their cores "
 		       "as any other task",
-		       pmd->name, SW_PMD_NICE, strerror(errno));
+		       pmd->name, nice, strerror(errno));
 		is_refusal_said = true;
 	}
 }

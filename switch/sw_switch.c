@@ -85,6 +85,13 @@ static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
 	return first_rc;
 }
 
+static bool is_sched_changed(const struct sw_settings *a, const struct sw_settings *b)
+{
+	return a->fifo_priority != b->fifo_priority ||
+	       a->is_pmd_cpus_given != b->is_pmd_cpus_given ||
+	       !CPU_EQUAL(&a->pmd_cpus, &b->pmd_cpus);
+}
+
 int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err)
 {
 	struct sw_settings old = sw->settings;
@@ -102,9 +109,12 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 	sw->settings = *wanted;
 	if (sw->is_starting)
 		return 0; // sw_switch_start() does the rest at once
-	while (wanted->fifo_priority != old.fifo_priority && (pmd = sw_pmd_next(sw, pmd)) != NULL)
-		if (pmd->is_known)
-			sw_sched_pmd(sw, pmd);
+	if (is_sched_changed(wanted, &old)) {
+		while ((pmd = sw_pmd_next(sw, pmd)) != NULL)
+			if (pmd->is_known)
+				sw_sched_pmd(sw, pmd);
+		sw_sched_move_control(sw);
+	}
 	if (wanted->tx_flush_interval_us != old.tx_flush_interval_us)
 		sw_plan_changed(sw);
 	rc = apply_pmds(sw, err);
