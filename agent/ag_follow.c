@@ -64,17 +64,40 @@ static void on_rescan(void *ctx, uint64_t now_ns)
 		now_ns + (agent->rundir_source.fd >= 0 ? AG_RESCAN_NS : AG_RESCAN_BLIND_NS);
 }
 
-static void on_name(struct ag_agent *agent, const char *file)
+// The part of a file name before its suffix, when that is an instance name.
+static bool instance_of(const char *file, const char *suffix, char *out_name)
 {
-	char name[PMDP_INSTANCE_BYTES];
 	const char *dot = strrchr(file, '.');
 	size_t len = dot ? (size_t)(dot - file) : 0;
 
-	if (!len || len >= sizeof(name) || strcmp(dot, ".ring"))
+	if (!len || len >= PMDP_INSTANCE_BYTES || strcmp(dot, suffix))
+		return false;
+	memcpy(out_name, file, len);
+	out_name[len] = 0;
+	return !pmdp_instance_check(out_name);
+}
+
+// Without its segment nobody could read what the agent publishes, nor would the next agent adopt it.
+static void end_without_segment(struct ag_agent *agent, const char *name)
+{
+	ag_log(AG_ERROR, "%s/%s.incidents was removed: stopping; start the agent again",
+	       agent->rundir, name);
+	agent->is_failed = true;
+	agent->loop.is_stopping = true;
+}
+
+static void on_name(struct ag_agent *agent, const struct inotify_event *event)
+{
+	char name[PMDP_INSTANCE_BYTES];
+
+	if (instance_of(event->name, ".incidents", name)) {
+		if ((event->mask & IN_DELETE) && find_instance(agent, name))
+			end_without_segment(agent, name);
 		return;
-	memcpy(name, file, len);
-	name[len] = 0;
-	if (!agent->config.n_instances && !pmdp_instance_check(name))
+	}
+	if (!instance_of(event->name, ".ring", name))
+		return;
+	if (!agent->config.n_instances && !(event->mask & IN_DELETE))
 		follow(agent, name);
 	struct ag_instance *instance = find_instance(agent, name);
 	if (instance)
@@ -88,29 +111,20 @@ static void on_rundir(void *ctx, uint32_t events)
 
 	(void)events;
 	ssize_t n = read(agent->rundir_source.fd, buffer, sizeof(buffer));
-	for (ssize_t at = 0; at < n;) {
+	for (ssize_t at = 0; at < n && !agent->loop.is_stopping;) {
 		const struct inotify_event *event = (const void *)(buffer + at);
 
 		at += (ssize_t)(sizeof(*event) + event->len);
-		if (event->mask & (IN_IGNORED | IN_MOVE_SELF)) {
-			// Our own segments went with it: nobody could read what we publish.
-			ag_log(AG_ERROR,
-			       "%s was removed or renamed: stopping; start the agent again",
-			       agent->rundir);
-			agent->is_failed = true;
-			agent->loop.is_stopping = true;
-			return;
-		}
 		if (event->mask & IN_Q_OVERFLOW)
 			agent->rescan_timer.due_ns = 1;
 		else if (event->len)
-			on_name(agent, event->name);
+			on_name(agent, event);
 	}
 }
 
 static void watch_rundir(struct ag_agent *agent)
 {
-	uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
+	uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR;
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	agent->rundir_source = (struct ag_source){.fd = fd, .fn = on_rundir, .ctx = agent};

@@ -301,7 +301,8 @@ def test_notify_missing_is_a_warning(start_agent, start_publisher):
     assert raised["severity"] == "WARNING" and raised["state"] == "MISSING"
 
 
-@pytest.mark.parametrize("content", [b"", b"short", b"\0" * 1024, os.urandom(200000)])
+@pytest.mark.parametrize("content", [b"", b"short", b"\0" * 1024, os.urandom(200000)],
+                         ids=["empty", "short", "zeros", "garbage"])
 def test_refused_segment_is_said(start_agent, start_publisher, rundir, content):
     agent = start_agent()
     with open(os.path.join(rundir, "default.ring"), "wb") as file:
