@@ -61,7 +61,7 @@ void cp_book_clear(struct cp_book *book)
 
 bool cp_book_is_lasting(const struct pmdp_incident *incident)
 {
-	return incident->severity != PMDP_SEVERITY_OKAY && incident->kind != PMDP_KIND_AGENT_LATE;
+	return incident->severity != PMDP_SEVERITY_OKAY;
 }
 
 static void count(_Atomic uint64_t *numbers, size_t n, uint32_t index, uint64_t more)

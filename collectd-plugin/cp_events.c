@@ -98,11 +98,10 @@ static void handle(struct cp_events *events, struct pmdp_incident *incident)
 	} else if (incident->phase == PMDP_PHASE_UPDATE) {
 		entry->incident = *incident;
 		cp_tell(events->instance, incident);
-	} else if (entry != NULL || incident->kind == PMDP_KIND_AGENT_LATE) {
+	} else if (entry != NULL) {
 		// A clear without an entry is told already, by cp_events_sync or before our time.
 		cp_tell(events->instance, incident);
-		if (entry != NULL)
-			cp_book_remove(&events->book, entry);
+		cp_book_remove(&events->book, entry);
 	}
 }
 

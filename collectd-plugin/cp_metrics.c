@@ -16,7 +16,14 @@
 #include "cp_sample.h"
 
 static struct cp_instance placeholder = {.name = "default"};
-static double last_read_s = NAN;
+
+static double mono_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
@@ -27,7 +34,7 @@ static void emit_switch(const struct cp_object *object, const struct cp_sample *
 {
 	const struct cp_process *process = &sample->process;
 	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is
-		// gone
+						   // gone
 	uint64_t n_in_state[PMDP_N_STATES] = {0};
 
 	cp_gauge(object, CP_T_SWITCH_UP, NULL, sample->status == PMDP_WATCH_UP);
@@ -120,25 +127,32 @@ static void read_instance(struct cp_instance *instance, cdtime_t time)
 	emit_threads(instance->name, time, sample);
 	emit_ports(instance->name, time, sample);
 	cp_emit_relay(&object, &instance->numbers, sample->now_ns);
-	cp_gauge(&object, CP_T_READ_DURATION, NULL, last_read_s);
+}
+
+static void emit_duration(const struct cp_instance *instance, cdtime_t time, double read_s)
+{
+	cp_gauge(&(struct cp_object){instance->name, time}, CP_T_READ_DURATION, NULL, read_s);
 }
 
 int cp_metrics_read(void)
 {
 	cdtime_t time = cdtime();
-	struct timespec begin, end;
+	double begin_s = mono_s(), read_s;
+	size_t n;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (cp_config.n_instances == 0)
 		cp_instances_discover(cp_config.rundir);
+	n = cp_instances_count();
 	// Before any instance was seen, the default one is reported as not up.
-	if (cp_instances_count() == 0)
+	if (n == 0)
 		read_instance(&placeholder, time);
-	for (size_t i = 0; i < cp_instances_count(); i++)
+	for (size_t i = 0; i < n; i++)
 		read_instance(cp_instances_at(i), time);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	last_read_s =
-		(double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+	read_s = mono_s() - begin_s;
+	if (n == 0)
+		emit_duration(&placeholder, time, read_s);
+	for (size_t i = 0; i < n; i++)
+		emit_duration(cp_instances_at(i), time, read_s);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "pmdp_clock.h"
 #include "pmdp_incident.h"
@@ -279,6 +280,7 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 	if (!is_over && incident->severity != PMDP_SEVERITY_OKAY)
 		keep_open(log, incident);
 	push_event(log, incident);
+	futimens(log->seg.fd, NULL); // wakes followers that wait by inotify (IN_ATTRIB)
 	if (is_over)
 		drop_open(log, incident->id);
 }
