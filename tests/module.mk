@@ -75,10 +75,14 @@ $(unit_programs) $(stress_programs) $(bench_programs) $(tools_programs):
 # The fuzzer needs clang and an instrumented library, whatever the rest is built with.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
-fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(lib_sources) $(fuzz_sources))
+# Those of the switch (sw_*.c) are linked with all of it but main().
+fuzz_sw_sources := $(filter-out switch/main.c,$(switch_sources))
+fuzz_sw_programs := $(filter $(BUILD)/tests/fuzz/sw_%,$(fuzz_programs))
+fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(lib_sources) $(fuzz_sources) $(fuzz_sw_sources))
 objects += $(fuzz_objects)
 $(fuzz_objects): private CC := $(FUZZ_CC)
 $(fuzz_objects): ROOM_CPPFLAGS = $(YAJL_CFLAGS)
+$(filter $(O)/fuzz/switch/% $(O)/fuzz/tests/fuzz/sw_%,$(fuzz_objects)): ROOM_CPPFLAGS = $(sw_cppflags)
 $(fuzz_objects): ROOM_CFLAGS = -fsanitize=fuzzer-no-link,address,undefined
 $(O)/fuzz/%.o: %.c $(BUILD)/build_info.h
 	@mkdir -p $(@D)
@@ -86,6 +90,8 @@ $(O)/fuzz/%.o: %.c $(BUILD)/build_info.h
 	$(Q)$(compile)
 $(fuzz_programs): private CC := $(FUZZ_CC)
 $(fuzz_programs): LIBS = -fsanitize=fuzzer,address,undefined $(YAJL_LIBS)
+$(fuzz_sw_programs): LIBS = -fsanitize=fuzzer,address,undefined $(switch_libs)
+$(fuzz_sw_programs): $(fuzz_sw_sources:%.c=$(O)/fuzz/%.o)
 $(fuzz_programs): $(BUILD)/%: $(O)/fuzz/%.o $(lib_sources:%.c=$(O)/fuzz/%.o)
 	@mkdir -p $(@D)
 	$(say) LD $@
