@@ -25,27 +25,50 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t scale(uint64_t value, uint64_t to, uint64_t from)
+{
+	return (uint64_t)((double)value * (double)to / (double)from);
+}
+
+/*
+ * How long the thread was off the CPU, by its booked run time alone. A polling thread runs all the
+ * time outside its stalls: what is missing in a span around the window was lost inside it.
+ */
+uint64_t ag_cause_away_ns(const struct ag_evidence *e)
+{
+	uint64_t away_ns = e->span_ns > e->span_ran_ns ? e->span_ns - e->span_ran_ns : 0;
+
+	if (e->span_ns > 0 && e->span_ns < e->window_ns)
+		away_ns = scale(away_ns, e->window_ns, e->span_ns);
+	return smaller(away_ns, e->window_ns);
+}
+
 /*
  * Without switch records: run time and run-queue wait of the thread. The kernel books the wait only
  * when it ends, so of a stall that still lasts only the missing run time is known.
  */
 static void split_by_runtime(const struct ag_evidence *e, struct ag_split *s, struct ag_verdict *v)
 {
-	uint64_t left_ns = e->window_ns;
+	uint64_t away_ns = ag_cause_away_ns(e);
 
 	v->is_inferred = true;
-	if (!e->has_runtime)
+	if (!e->has_runtime) {
+		// The state alone: somewhere to begin.
+		if (e->state && e->state != 'R')
+			s->blocked_ns = e->window_ns;
 		return;
-	s->own_ns = take(&left_ns, e->span_ran_ns);
-	s->waited_ns = take(&left_ns, e->span_delay_ns);
-	if (e->state && e->state != 'R')
-		s->blocked_ns = left_ns;
-	else if (e->is_live && e->state == 'R' && left_ns > e->fuzz_ns)
-		s->waited_ns += left_ns;
-	else if (left_ns <= e->fuzz_ns && s->own_ns >= s->waited_ns)
-		s->own_ns += left_ns;
-	else
-		s->blocked_ns = left_ns;
+	}
+	if (away_ns <= smaller(e->fuzz_ns, e->window_ns / 2))
+		away_ns = 0;
+	s->own_ns = e->window_ns - away_ns;
+	if (e->state && e->state != 'R') {
+		s->blocked_ns = away_ns;
+		return;
+	}
+	s->waited_ns = take(&away_ns, e->span_delay_ns);
+	if (e->is_live && e->state == 'R')
+		s->waited_ns += take(&away_ns, away_ns);
+	s->blocked_ns = away_ns;
 }
 
 static void split_by_switches(const struct ag_evidence *e, struct ag_split *s)
@@ -56,19 +79,26 @@ static void split_by_switches(const struct ag_evidence *e, struct ag_split *s)
 	s->blocked_ns = e->blocked_ns;
 }
 
-// A throttled thread is off the CPU, whoever else is on it then, and in whatever state it left.
+/*
+ * A throttled thread is off the CPU, whoever else is on it then, and in whatever state it left. Its
+ * cgroup's counters step when the period ends, so a stall that still lasts is concluded: it has a
+ * quota, could run, and the CPU idles or is with tasks that would not keep it from a fair thread.
+ */
 static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct ag_verdict *v)
 {
 	uint64_t want_ns = e->throttled_ns, got_ns;
+	bool is_stopped = e->state == 'T' || e->state == 't' || e->is_frozen;
+	bool is_fair_task = e->n_tasks == 0 || strcmp(e->tasks[0].sched_class, "SCHED_OTHER") == 0;
 
-	if (e->n_throttled == 0 && want_ns == 0)
+	if (is_stopped)
 		return;
-	// The time of a period is booked when it ends: until then, all idle time is counted as its.
-	if (want_ns == 0 || e->is_live)
-		want_ns = want_ns > s->idle_ns + s->blocked_ns ? want_ns
-							       : s->idle_ns + s->blocked_ns;
-	if (e->state == 'T' || e->state == 't' || e->is_frozen)
-		return;
+	if (e->is_live && e->has_quota && e->state == 'R') {
+		if (want_ns == 0)
+			v->is_inferred = true;
+		want_ns += s->idle_ns;
+		if (e->was_throttled && is_fair_task)
+			want_ns += s->waited_ns;
+	}
 	got_ns = take(&s->idle_ns, want_ns);
 	got_ns += take(&s->blocked_ns, want_ns - got_ns);
 	got_ns += take(&s->waited_ns, want_ns - got_ns);
@@ -77,7 +107,7 @@ static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct 
 
 static uint32_t blocked_cause(const struct ag_evidence *e)
 {
-	if (e->is_frozen)
+	if (e->is_frozen || strcmp(e->wchan, "__refrigerator") == 0)
 		return PMDP_CAUSE_FROZEN;
 	if (e->state == 'T' || e->state == 't')
 		return PMDP_CAUSE_STOPPED;
@@ -123,6 +153,8 @@ static void share_own(const struct ag_evidence *e, struct ag_split *s, struct ag
 	if (e->is_virtual && e->has_switches && e->has_runtime) {
 		known_ns = e->span_ran_ns + e->span_away_ns + e->fuzz_ns;
 		missing_ns = e->span_ns > known_ns ? e->span_ns - known_ns : 0;
+		if (e->span_ns > 0 && e->span_ns < e->window_ns)
+			missing_ns = scale(missing_ns, e->window_ns, e->span_ns);
 		missing_ns = smaller(missing_ns, s->own_ns);
 	}
 	if (missing_ns > steal_ns && missing_ns >= AG_MIN_PART(e->window_ns)) {
@@ -166,6 +198,7 @@ static void name_culprit(const struct ag_evidence *e, struct ag_verdict *v)
 		v->has_culprit = true;
 		v->culprit.pid = v->culprit.tid = e->tracer_pid;
 		memcpy(v->culprit.comm, e->tracer_comm, sizeof(v->culprit.comm));
+		memcpy(v->culprit.sched_class, e->tracer_class, sizeof(v->culprit.sched_class));
 		v->culprit.took_ns = v->share_ns[PMDP_CAUSE_STOPPED];
 		return;
 	}
@@ -174,9 +207,41 @@ static void name_culprit(const struct ag_evidence *e, struct ag_verdict *v)
 	for (i = 0; i < AG_N_TASKS && i < e->n_tasks; i++) {
 		if (e->tasks[i].is_irq != want_irq || e->tasks[i].tid <= 0)
 			continue;
+		// Whoever got a moment of a throttled thread's pause didn't take it.
+		if (v->cause == PMDP_CAUSE_RT_THROTTLED &&
+		    e->tasks[i].took_ns < v->share_ns[PMDP_CAUSE_RT_THROTTLED] / 2)
+			continue;
 		v->has_culprit = true;
 		v->culprit = e->tasks[i];
 		return;
+	}
+}
+
+// Seen or concluded? Each cause rests on another part of the evidence.
+static void settle_inferred(const struct ag_evidence *e, struct ag_verdict *v)
+{
+	bool is_away_seen = e->state != 0 && e->state != 'R';
+
+	switch (v->cause) {
+	case PMDP_CAUSE_STOPPED:
+	case PMDP_CAUSE_FROZEN:
+	case PMDP_CAUSE_BLOCKED:
+	case PMDP_CAUSE_PAGE_FAULT:
+		// A thread that was away and is back left no state behind to tell why.
+		v->is_inferred = !is_away_seen;
+		break;
+	case PMDP_CAUSE_PREEMPTED:
+	case PMDP_CAUSE_RT_THROTTLED:
+		v->is_inferred = !e->has_switches;
+		break;
+	case PMDP_CAUSE_OWN_CODE:
+		v->is_inferred = !e->has_switches && e->n_samples == 0;
+		break;
+	case PMDP_CAUSE_UNKNOWN:
+		v->is_inferred = false;
+		break;
+	default:
+		break;
 	}
 }
 
@@ -203,10 +268,6 @@ void ag_cause_decide(const struct ag_evidence *e, struct ag_verdict *v)
 	if (e->has_switches && e->covered_ns < e->window_ns)
 		v->share_ns[PMDP_CAUSE_UNKNOWN] += e->window_ns - e->covered_ns;
 	v->cause = largest_share(e, v);
-	// A thread that was away and is back left no state behind to tell why.
-	if (v->cause == PMDP_CAUSE_BLOCKED && (e->state == 0 || e->state == 'R'))
-		v->is_inferred = true;
-	if (v->cause == PMDP_CAUSE_UNKNOWN)
-		v->is_inferred = false;
+	settle_inferred(e, v);
 	name_culprit(e, v);
 }

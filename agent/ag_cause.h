@@ -54,6 +54,7 @@ struct ag_evidence {
 	char state; // of /proc: R S D T t Z X; the most telling one of the looks inside the window
 	pid_t tracer_pid;
 	char tracer_comm[PMDP_COMM_BYTES];
+	char tracer_class[PMDP_CLASS_BYTES];
 	char wchan[AG_WCHAN_BYTES];
 	bool is_frozen;
 
@@ -66,7 +67,8 @@ struct ag_evidence {
 	uint64_t span_away_ns; // of the span: off the CPU by the switch records
 	uint64_t fuzz_ns;
 
-	bool has_quota; // a quota is set on the thread's cgroup or above
+	bool has_quota;     // a limit is set on the thread's cgroup or above
+	bool was_throttled; // and has held it back before
 	uint64_t n_throttled;
 	uint64_t throttled_ns;
 
@@ -94,6 +96,9 @@ struct ag_verdict {
 	struct ag_task culprit;
 	uint64_t share_ns[PMDP_N_CAUSES];
 };
+
+// Off the CPU by run time alone, without switch records.
+uint64_t ag_cause_away_ns(const struct ag_evidence *evidence);
 
 void ag_cause_decide(const struct ag_evidence *evidence, struct ag_verdict *out_verdict);
 

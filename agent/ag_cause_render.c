@@ -53,7 +53,7 @@ static void render_answer(const struct ag_evidence *e, const struct ag_verdict *
 		add_s(incident, "ran_s", e->ran_ns);
 		add_s(incident, "waited_s", e->waited_ns);
 	} else if (e->has_runtime) {
-		add_s(incident, "ran_s", e->span_ran_ns);
+		add_s(incident, "ran_s", e->window_ns - ag_cause_away_ns(e));
 		add_s(incident, "run_delay_s", e->span_delay_ns);
 	}
 	if (e->state)

@@ -55,8 +55,8 @@ void ag_diag_tick(struct ag_diag *diag, uint64_t now_ns);
  * earlier cause. Returns true while a further call some milliseconds later is likely to know more
  * (*out_retry_ns says when). Bounded: no waiting, at most some hundred microseconds of work.
  */
-bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what, struct pmdp_incident *incident,
-		     uint64_t *out_retry_ns);
+bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
+		     struct pmdp_incident *incident, uint64_t *out_retry_ns);
 
 // Names of the rights and sources in use ("perf", "ptrace", "schedstat", ...) or missing ("-perf: reason").
 uint32_t ag_diag_rights(const struct ag_diag *diag, const char **out_names, uint32_t n);

@@ -126,7 +126,7 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	if (what->end_ns)
 		lane->seen.n_ended_calls++;
 	if (!what->end_ns)
-		ag_look_state(diag, lane, is_first);
+		ag_look_state(diag, lane, what->now_ns, is_first);
 	// The raise itself must not wait for the slower files; whoever asks again gets them.
 	ag_look_take(diag, lane, what->now_ns, is_first ? AG_LOOK_QUICK : AG_LOOK_FULL, &look);
 	ag_look_live(lane, &look);

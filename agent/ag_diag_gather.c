@@ -90,7 +90,8 @@ static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint6
 	uint64_t span_ns;
 
 	e->is_virtual = diag->is_virtual;
-	e->has_quota = now && now->has_quota;
+	e->has_quota = now && now->has_quota && now->quota.has_limit;
+	e->was_throttled = e->has_quota && now->quota.n_throttled > 0;
 	// A cgroup that the thread was moved into begins with counters of its own.
 	if (g.from && g.to->quota.n_throttled >= g.from->quota.n_throttled) {
 		e->n_throttled = g.to->quota.n_throttled - g.from->quota.n_throttled;
@@ -146,7 +147,7 @@ static void gather_scan(struct ag_diag *diag, const struct ag_explain *what, uin
 	    !ag_worker_answer(diag->worker, what->lane, AG_JOB_SCAN, &job) ||
 	    job.asked_ns < what->begin_ns || job.asked_ns > end_ns)
 		return;
-	waited_ns = e->window_ns > e->span_ran_ns ? e->window_ns - e->span_ran_ns : 0;
+	waited_ns = ag_cause_away_ns(e);
 	e->n_tasks = job.scan.n_tasks;
 	for (i = 0; i < AG_N_TASKS && i < job.scan.n_tasks; i++) {
 		const struct ag_scan_task *from = &job.scan.tasks[i];
@@ -181,6 +182,7 @@ void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_ex
 	e->state = seen->state;
 	e->tracer_pid = seen->tracer_pid;
 	memcpy(e->tracer_comm, seen->tracer_comm, sizeof(e->tracer_comm));
+	memcpy(e->tracer_class, seen->tracer_class, sizeof(e->tracer_class));
 	memcpy(e->wchan, seen->wchan, sizeof(e->wchan));
 	e->is_frozen = seen->is_frozen;
 	if (e->is_thread_gone || end_ns <= what->begin_ns)

@@ -63,18 +63,20 @@ static int weight(char state)
 	}
 }
 
-static void note_tracer(struct ag_diag *diag, struct ag_seen *seen, pid_t tracer_pid)
+static void note_tracer(struct ag_diag *diag, struct ag_seen *seen, pid_t tracer_pid,
+			uint64_t now_ns)
 {
 	struct ag_name name;
 
 	if (tracer_pid <= 0 || seen->tracer_pid == tracer_pid)
 		return;
-	ag_names_get(diag->names, tracer_pid, tracer_pid, false, UINT64_MAX / 2, &name);
+	ag_names_get(diag->names, tracer_pid, tracer_pid, false, now_ns, &name);
 	seen->tracer_pid = tracer_pid;
 	snprintf(seen->tracer_comm, sizeof(seen->tracer_comm), "%s", name.comm);
+	snprintf(seen->tracer_class, sizeof(seen->tracer_class), "%s", name.sched_class);
 }
 
-void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, bool is_first)
+void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, bool is_first)
 {
 	struct ag_seen *seen = &lane->seen;
 	struct ag_proc_status status;
@@ -88,7 +90,7 @@ void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, bool is_first)
 	}
 	if (rc)
 		return;
-	note_tracer(diag, seen, status.tracer_pid);
+	note_tracer(diag, seen, status.tracer_pid, now_ns);
 	if (!is_first && ag_cgroup_is_frozen(&lane->cgroup))
 		seen->is_frozen = true;
 	if (weight(status.state) < weight(seen->state))

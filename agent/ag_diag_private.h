@@ -34,6 +34,7 @@ struct ag_seen {
 	char state;
 	pid_t tracer_pid;
 	char tracer_comm[PMDP_COMM_BYTES];
+	char tracer_class[PMDP_CLASS_BYTES];
 	char wchan[AG_WCHAN_BYTES];
 	bool is_frozen, is_thread_gone, is_process_gone;
 	uint32_t n_calls, n_ended_calls;
@@ -85,7 +86,7 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 void ag_look_base(struct ag_watched *lane, const struct ag_look *look);
 void ag_look_live(struct ag_watched *lane, const struct ag_look *look);
 // State, tracer and place of waiting, noted in lane->seen.
-void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, bool is_first);
+void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, bool is_first);
 
 // Growth of a counter around or inside a window.
 struct ag_growth {

@@ -72,7 +72,8 @@ ssize_t ag_proc_read_fd(int fd, char *out, size_t size);
 #define AG_CGROUP_LEVELS 8
 
 struct ag_cgroup {
-	int stat_fds[AG_CGROUP_LEVELS]; // cpu.stat from the thread's own cgroup upwards
+	// cpu.stat and cpu.max (v1: cpu.cfs_quota_us), from the thread's own cgroup upwards
+	int stat_fds[AG_CGROUP_LEVELS], limit_fds[AG_CGROUP_LEVELS];
 	uint32_t n_levels;
 	int freezer_fd;
 	bool is_v2_freezer;
@@ -80,6 +81,7 @@ struct ag_cgroup {
 };
 
 struct ag_cgroup_stat {
+	bool has_limit; // a quota is set on one of the levels
 	uint64_t n_throttled;
 	uint64_t throttled_ns;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -109,15 +110,19 @@ void ag_cgroup_close(struct ag_cgroup *cgroup)
 {
 	uint32_t i;
 
-	for (i = 0; i < cgroup->n_levels; i++)
+	for (i = 0; i < cgroup->n_levels; i++) {
 		close(cgroup->stat_fds[i]);
+		if (cgroup->limit_fds[i] >= 0)
+			close(cgroup->limit_fds[i]);
+	}
 	if (cgroup->freezer_fd >= 0)
 		close(cgroup->freezer_fd);
 	ag_cgroup_init(cgroup);
 }
 
 // A quota can stand on any level between the thread's cgroup and the root.
-static void open_levels(struct ag_cgroup *cgroup, const char *mount, const char *path)
+static void open_levels(struct ag_cgroup *cgroup, const char *mount, const char *path,
+			const char *limit_name)
 {
 	char dir[384], file[400];
 	char *slash;
@@ -127,8 +132,11 @@ static void open_levels(struct ag_cgroup *cgroup, const char *mount, const char 
 	while (strlen(dir) > strlen(mount) && cgroup->n_levels < AG_CGROUP_LEVELS) {
 		snprintf(file, sizeof(file), "%s/cpu.stat", dir);
 		fd = open(file, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0) {
+			snprintf(file, sizeof(file), "%s/%s", dir, limit_name);
+			cgroup->limit_fds[cgroup->n_levels] = open(file, O_RDONLY | O_CLOEXEC);
 			cgroup->stat_fds[cgroup->n_levels++] = fd;
+		}
 		slash = strrchr(dir, '/');
 		*slash = 0;
 	}
@@ -166,7 +174,7 @@ bool ag_cgroup_follow(struct ag_cgroup *cgroup, const struct ag_cgroup_mounts *m
 		      pid_t tid)
 {
 	char name[64], text[4096], path[256];
-	const char *mount = mounts->cpu_v1;
+	const char *mount = mounts->cpu_v1, *limit_name = "cpu.cfs_quota_us";
 	uint64_t hash;
 
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/cgroup", pid, tid);
@@ -180,10 +188,11 @@ bool ag_cgroup_follow(struct ag_cgroup *cgroup, const struct ag_cgroup_mounts *m
 	open_freezer(cgroup, mounts, text);
 	if (!mount[0] || ag_cgroup_parse_path(text, "cpu", path, sizeof(path))) {
 		mount = mounts->v2;
+		limit_name = "cpu.max";
 		if (!mount[0] || ag_cgroup_parse_path(text, NULL, path, sizeof(path)))
 			return true;
 	}
-	open_levels(cgroup, mount, path);
+	open_levels(cgroup, mount, path, limit_name);
 	return true;
 }
 
@@ -216,6 +225,10 @@ int ag_cgroup_read(const struct ag_cgroup *cgroup, struct ag_cgroup_stat *out_st
 			continue;
 		sum.n_throttled += one.n_throttled;
 		sum.throttled_ns += one.throttled_ns;
+		// "max 100000" or -1: none.
+		if (ag_proc_read_fd(cgroup->limit_fds[i], text, sizeof(text)) > 0 &&
+		    isdigit((unsigned char)text[0]))
+			sum.has_limit = true;
 		is_any = true;
 	}
 	if (!is_any)

@@ -9,7 +9,7 @@
  * A child process with one thread that spins on core N and notes its beats; this process looks at
  * them from another core and asks the diagnosis about every stall: when it is threshold old, at the
  * retries that are asked for, and when it ended. Gaps of --self-ms up that no look saw are asked
- *about afterwards, as those that a lane times itself. Lines on stdin make the thread misbehave:
+ * about afterwards, as those that a lane times itself. Lines on stdin make the thread misbehave:
  *
  *	loop MS    spin in a function named stuck_in_a_loop
  *	nap MS     sleep in the kernel
@@ -17,8 +17,8 @@
  *	exit       end the thread         quit       end
  *
  * Prints JSON lines: {"ready": {"pid","tid"}}, {"did": {"what","begin_ns","end_ns"}} (the truth
- *about a misbehaviour) and {"stall": {"begin_ns","end_ns","raise_us","calls","max_us","raised":
- *incident, "final": incident}}.
+ * about a misbehaviour) and {"stall": {"begin_ns","end_ns","raise_us","calls","max_us","raised":
+ * incident, "final": incident}}.
  */
 #include <errno.h>
 #include <getopt.h>
