@@ -39,7 +39,7 @@ int pmdp_evidence_real(struct pmdp_incident *incident, const char *key, double v
 int pmdp_evidence_text(struct pmdp_incident *incident, const char *key, const char *value);
 /*
  * Keys that the library itself sets and that the message uses: "stalls", "stalled_s", "ongoing" (1 while
- * a stall lasts), "self_timed", "where" (breadcrumb), "deadline_of" (pmd-stall); "gaps", "lost_s",
+ * a stall lasts), "self_timed", "where" (breadcrumb), "deadline_of", "ended" (pmd-stall); "gaps", "lost_s",
  * "ongoing" (pmd-starved); "pid" (switch-*, control-stuck); "reason" (version-mismatch); "removed"
  * (link). From the agent the message also takes "wchan" and "function".
  */

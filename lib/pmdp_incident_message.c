@@ -113,6 +113,17 @@ static void add_cause(struct line *line, const struct pmdp_incident *incident)
 	add_evidence_text(line, incident, ", broke the deadline of ", "deadline_of");
 }
 
+// How it is now that it is over: running, or not looked at any more.
+static void add_end(struct line *line, const struct pmdp_incident *incident, const char *well)
+{
+	if (!pmdp_evidence_find(incident, "ended")) {
+		add(line, " %s", well);
+		return;
+	}
+	add_evidence_text(line, incident, " is not watched any more (", "ended");
+	add(line, ")");
+}
+
 static void compose_stall(struct line *line, const struct pmdp_incident *incident)
 {
 	bool is_ongoing = evidence_int(incident, "ongoing", 0) &&
@@ -120,10 +131,12 @@ static void compose_stall(struct line *line, const struct pmdp_incident *inciden
 	int64_t n = evidence_int(incident, "stalls", 1);
 
 	add_thread(line, incident);
-	if (incident->phase == PMDP_PHASE_CLEAR)
-		add(line, " runs again, was");
-	else if (is_ongoing)
+	if (incident->phase == PMDP_PHASE_CLEAR) {
+		add_end(line, incident, "runs again");
+		add(line, ", was");
+	} else if (is_ongoing) {
 		add(line, " is");
+	}
 	add_duration(line, " stalled for ", incident->duration_ns);
 	if (is_ongoing)
 		add(line, " so far");
@@ -138,8 +151,10 @@ static void compose_stall(struct line *line, const struct pmdp_incident *inciden
 static void compose_starved(struct line *line, const struct pmdp_incident *incident)
 {
 	add_thread(line, incident);
-	if (incident->phase == PMDP_PHASE_CLEAR)
-		add(line, " has its CPU again, was");
+	if (incident->phase == PMDP_PHASE_CLEAR) {
+		add_end(line, incident, "has its CPU again");
+		add(line, ", was");
+	}
 	add_duration(line, " starved for ", incident->duration_ns);
 	if (evidence_ns(incident, "lost_s"))
 		add_duration(line, ", lost ", evidence_ns(incident, "lost_s"));

@@ -163,7 +163,10 @@ static bool take_look(struct pmdp_watch *watch)
 // The attached publisher is no more, or can't be followed any more.
 static void leave(struct pmdp_watch *watch, uint32_t status, uint64_t now_ns)
 {
-	pmdp_watch_lanes_end(watch);
+	pmdp_watch_lanes_end(watch, status == PMDP_WATCH_GONE ? "its process died"
+				    : status == PMDP_WATCH_STOPPED
+					    ? "the switch was stopped"
+					    : "its segment can't be followed");
 	pmdp_watch_ports_end(watch);
 	pmdp_watch_end_now(watch, &watch->stuck_key);
 	watch->ended_ns = now_ns;

@@ -178,6 +178,28 @@ void pmdp_watch_end(struct pmdp_watch *watch, uint64_t *key, uint64_t duration_n
 	*key = 0;
 }
 
+// A single stall that lasts until now is as long as it is now; else what was told last stands.
+static bool is_single_and_lasts(const struct pmdp_incident *incident)
+{
+	const struct pmdp_evidence *ongoing = pmdp_evidence_find(incident, "ongoing");
+	const struct pmdp_evidence *stalls = pmdp_evidence_find(incident, "stalls");
+
+	return ongoing && ongoing->integer && (!stalls || stalls->integer <= 1);
+}
+
+void pmdp_watch_end_why(struct pmdp_watch *watch, uint64_t *key, const char *why)
+{
+	struct pmdp_watch_open *open = pmdp_watch_find(watch, *key);
+
+	if (!open)
+		return;
+	pmdp_evidence_text(&open->incident, "ended", why);
+	if (is_single_and_lasts(&open->incident))
+		pmdp_watch_end_now(watch, key);
+	else
+		pmdp_watch_end(watch, key, 0);
+}
+
 void pmdp_watch_end_now(struct pmdp_watch *watch, uint64_t *key)
 {
 	const struct pmdp_watch_open *open = pmdp_watch_find(watch, *key);
@@ -273,6 +295,22 @@ static bool has_no_reason(const struct pmdp_watch *watch, const struct pmdp_watc
 	return now_ns - watch->attached_ns >= patience_ns(watch, incident);
 }
 
+static void end_adopted(struct pmdp_watch *watch, struct pmdp_watch_open *open, uint64_t now_ns)
+{
+	const struct pmdp_incident *incident = &open->incident;
+	bool is_there = watch->status == PMDP_WATCH_UP &&
+			now_ns - watch->attached_ns >= patience_ns(watch, incident);
+	uint64_t key = open->key;
+
+	if (incident->kind == PMDP_KIND_LINK)
+		pmdp_evidence_int(&open->incident, "removed", 1);
+	if ((incident->kind == PMDP_KIND_PMD_STALL || incident->kind == PMDP_KIND_PMD_STARVED) &&
+	    !is_there)
+		pmdp_watch_end_why(watch, &key, "the thread is no longer there");
+	else
+		pmdp_watch_end(watch, &key, 0);
+}
+
 void pmdp_watch_settle_adopted(struct pmdp_watch *watch, uint64_t now_ns)
 {
 	if (!watch->has_adopted)
@@ -280,13 +318,12 @@ void pmdp_watch_settle_adopted(struct pmdp_watch *watch, uint64_t now_ns)
 	watch->has_adopted = false;
 	for (uint32_t i = 0; i < watch->n_opens; i++) {
 		struct pmdp_watch_open *open = &watch->opens[i];
-		uint64_t key = open->key;
 
-		if (!key || !open->is_adopted)
+		if (!open->key || !open->is_adopted)
 			continue;
-		if (has_no_reason(watch, open, now_ns))
-			pmdp_watch_end(watch, &key, 0);
-		else
+		if (!has_no_reason(watch, open, now_ns))
 			watch->has_adopted = true;
+		else
+			end_adopted(watch, open, now_ns);
 	}
 }

@@ -124,6 +124,8 @@ void pmdp_watch_clear(struct pmdp_watch *watch, struct pmdp_watch_event *event);
 
 // Clear an incident with nothing more to say; *key becomes 0. duration_ns 0: as last told.
 void pmdp_watch_end(struct pmdp_watch *watch, uint64_t *key, uint64_t duration_ns);
+// The same, of a thread that is not watched any more.
+void pmdp_watch_end_why(struct pmdp_watch *watch, uint64_t *key, const char *why);
 
 // The same, for one that lasted from its start until now.
 void pmdp_watch_end_now(struct pmdp_watch *watch, uint64_t *key);
@@ -154,7 +156,8 @@ bool pmdp_watch_thread_is_gone(const struct pmdp_watch *watch, const struct pmdp
  * the process turned out to be dying: then nothing has been told of the threads that went with it.
  */
 uint64_t pmdp_watch_judge(struct pmdp_watch *watch, uint64_t now_ns);
-void pmdp_watch_lanes_end(struct pmdp_watch *watch); // clear what is open of all lanes
+// Clear what is open of all lanes; why: what the message says of threads that were stalled.
+void pmdp_watch_lanes_end(struct pmdp_watch *watch, const char *why);
 
 // --- ports
 

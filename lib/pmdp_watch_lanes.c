@@ -183,6 +183,10 @@ static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t)
 		if (t->what == PMDP_T_UPDATE) {
 			pmdp_watch_update(watch, &event);
 		} else {
+			if (t->new_state == PMDP_STATE_UNUSED)
+				pmdp_evidence_text(&event.incident, "ended",
+						   watch->look.is_keepalive ? "the thread ended"
+									    : "keepalive is off");
 			pmdp_watch_clear(watch, &event);
 			*key = 0;
 		}
@@ -202,8 +206,8 @@ static void raise_gone(struct pmdp_watch *watch, uint32_t index, uint64_t now_ns
 	struct pmdp_watch_event event;
 
 	lane->is_gone = true;
-	pmdp_watch_end(watch, &lane->stall_key, 0);
-	pmdp_watch_end(watch, &lane->starve_key, 0);
+	pmdp_watch_end_why(watch, &lane->stall_key, "the thread is gone");
+	pmdp_watch_end_why(watch, &lane->starve_key, "the thread is gone");
 	pmdp_watch_begin(watch, 0, PMDP_KIND_THREAD_GONE, PMDP_PHASE_RAISE, &event);
 	event.lane = index;
 	event.incident.state = PMDP_STATE_GONE;
@@ -333,27 +337,11 @@ uint64_t pmdp_watch_judge(struct pmdp_watch *watch, uint64_t now_ns)
 	return due_ns < watch->confirm_ns ? due_ns : watch->confirm_ns;
 }
 
-// A single stall that still lasts is as long as it is now; else what was told last stands.
-static void end_stall(struct pmdp_watch *watch, uint64_t *key)
-{
-	const struct pmdp_watch_open *open = pmdp_watch_find(watch, *key);
-	const struct pmdp_evidence *ongoing, *stalls;
-
-	if (!open)
-		return;
-	ongoing = pmdp_evidence_find(&open->incident, "ongoing");
-	stalls = pmdp_evidence_find(&open->incident, "stalls");
-	if (ongoing && ongoing->integer && (!stalls || stalls->integer <= 1))
-		pmdp_watch_end_now(watch, key);
-	else
-		pmdp_watch_end(watch, key, 0);
-}
-
-void pmdp_watch_lanes_end(struct pmdp_watch *watch)
+void pmdp_watch_lanes_end(struct pmdp_watch *watch, const char *why)
 {
 	for (uint32_t i = 0; i < watch->n_lanes; i++) {
-		end_stall(watch, &watch->lanes[i].stall_key);
-		end_stall(watch, &watch->lanes[i].starve_key);
+		pmdp_watch_end_why(watch, &watch->lanes[i].stall_key, why);
+		pmdp_watch_end_why(watch, &watch->lanes[i].starve_key, why);
 		pmdp_watch_end(watch, &watch->lanes[i].gone_key, 0);
 	}
 }
