@@ -226,7 +226,7 @@ static uint64_t evidence_ns(const struct pmdp_incident *incident, const char *ke
 	const struct pmdp_evidence *evidence = pmdp_evidence_find(incident, key);
 	double seconds = evidence && evidence->type == PMDP_EVIDENCE_REAL ? evidence->real : 0;
 
-	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
 }
 
 uint64_t pmdp_watch_adopt(struct pmdp_watch *watch, const struct pmdp_incident *incident)
