@@ -51,6 +51,9 @@ int pmdp_reader_lane(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane
 			      at + offsetof(struct pmdp_lane_shm, body), &body, sizeof body);
 	if (rc < 0)
 		return rc;
+	// Claimed, but the new thread has not said yet who it is: the body is the last one's.
+	if (body.tid != (uint32_t)claimed)
+		return -ENOENT;
 	body.name[sizeof body.name - 1] = 0;
 	*out_body = body;
 	return 0;
