@@ -19,24 +19,24 @@ lint-rules-self-test:
 	@$(PYTHON) contrib/scripts/check-rules.py --self-test
 
 lint-format:
-	@$(DEPS) lint
+	@$(deps_script) lint
 	@bad=; for f in $(c_files); do \
 		$(CLANG_FORMAT) $$f | diff -u --label $$f --label 'make format' $$f - || bad=1; \
 	done; test -z "$$bad"
 
 format:
-	@$(DEPS) lint
+	@$(deps_script) lint
 	$(if $(c_files),$(CLANG_FORMAT) -i $(c_files))
 
 lint-shell:
-	@$(DEPS) lint
+	@$(deps_script) lint
 	@$(SHELLCHECK) $(shell_files)
 
 lint-c: $(BUILD)/build_info.h
 	@mkdir -p $(BUILD)/lint/cppcheck
 	@$(CPPCHECK) --quiet --error-exitcode=1 --std=c11 --inline-suppr \
 		--enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
-		--suppress=missingIncludeSystem -Ilib -I$(BUILD) $(filter %.c,$(c_files))
+		--suppress=missingIncludeSystem -Ilib -I$(BUILD) $(c_rooms:%=%/)
 
 # clang-tidy is slow, so each file leaves a stamp. It hangs on the object, which knows the
 # headers that the file includes.
