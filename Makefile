@@ -38,7 +38,7 @@ PYTHON ?= python3
 endif
 AUTOCONF ?= autoconf
 INSTALL ?= install
-DEPS := contrib/scripts/deps.sh
+deps_script := contrib/scripts/deps.sh
 
 # A sanitizer build never shares objects with the plain one.
 comma := ,
@@ -72,12 +72,12 @@ include $(BUILD)/config.mk
 
 $(BUILD)/configure: configure.ac
 	@mkdir -p $(@D)
-	@$(DEPS) $(dep_groups)
+	@$(deps_script) $(dep_groups)
 	$(say) AUTOCONF $@
 	$(Q)cd $(@D) && $(AUTOCONF) -o configure '$(CURDIR)/$<'
 
 $(BUILD)/config.mk: $(BUILD)/configure config.mk.in config.h.in
-	@$(DEPS) $(dep_groups)
+	@$(deps_script) $(dep_groups)
 	$(say) CONF $@
 	$(Q)cd $(@D) && CC='$(CC)' ./configure --quiet --srcdir='$(CURDIR)'
 	@touch $@
@@ -143,19 +143,19 @@ script_env = BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' SANITIZE='$(SANITIZE
 	CC='$(CC)' $(if $(DURATION),DURATION='$(DURATION)')
 
 run: all tools
-	@$(DEPS) build run
+	@$(deps_script) build run
 	@$(script_env) contrib/dev/run.sh
 
 demo: all tools
-	@$(DEPS) build run
+	@$(deps_script) build run
 	@$(script_env) contrib/dev/run.sh demo
 
 bench: all tools bench-programs
-	@$(DEPS) build run test bench
+	@$(deps_script) build run test bench
 	@$(script_env) tests/bench/run.sh
 
 deps:
-	@$(DEPS) build run test bench lint fuzz
+	@$(deps_script) build run test bench lint fuzz
 
 clean:
 	rm -rf $(BUILD)

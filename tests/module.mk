@@ -121,7 +121,7 @@ check-unit: unit
 check-stress: stress
 	@$(run_tests) $(stress_programs) $(foreign_programs)
 check-system: all tools $(switch_hooks)
-	@$(DEPS) build run test
+	@$(deps_script) build run test
 	@$(run_tests) --pytest tests/system $(PYTEST_ARGS)
 
 ifneq ($(filter thread,$(SANITIZE)),)
@@ -129,7 +129,7 @@ check: unit stress
 	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs)
 else
 check: all tests lint-rules-self-test
-	@$(DEPS) build run test
+	@$(deps_script) build run test
 	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs) --pytest tests/system $(PYTEST_ARGS)
 endif
 

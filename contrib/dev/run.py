@@ -81,7 +81,7 @@ def main():
     status = 0
     try:
         if is_demo:
-            demo.check_rights(build)
+            demo.check_rights()
         stacks.start(stack)
         say(f"look around with: PMDPULSE_RUNDIR={stack.rundir} {os.path.relpath(build)}/pmdpulse status")
         if is_demo:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,6 +88,19 @@ class Stack:
             return json.loads(out.stdout) if out.returncode == 0 else None
         except ValueError:
             return None
+
+    def agent_follows(self):
+        """Does the agent watch the threads of the switch yet? Asked over its control socket."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(5)
+            try:
+                sock.connect(os.path.join(self.rundir, f"{INSTANCE}.agent.ctl"))
+                sock.sendall(b'{"id": 1, "cmd": "status", "args": []}\n')
+                reply = json.loads(sock.makefile().readline())
+            except (OSError, ValueError):
+                return False
+        return reply["ok"] and reply["data"]["switch"]["state"] == "up" and \
+            reply["data"]["threads"]["alive"] > 0
 
     def wait(self, what, condition, seconds):
         """Poll until condition() is true; exits with the reason when it is not, or a process died."""
@@ -190,6 +204,7 @@ def start(stack):
     stack.spawn("switch", switch_argv(stack, build))
     stack.spawn("collectd", collectd_argv(stack, build))
     stack.wait("switch with a living PMD", lambda: alive(stack), 60)
+    stack.wait("agent that follows the switch", stack.agent_follows, 10)
     for line in told(stack):
         say(line)
 
