@@ -9,7 +9,6 @@
 #include "cp_config.h"
 #include "cp_log.h"
 
-#define SILENT_LOOK_NS UINT64_C(50000000)
 #define HOUR_NS UINT64_C(3600000000000)
 
 static uint64_t realtime_us(void)
@@ -116,8 +115,8 @@ uint64_t cp_own_step(struct cp_own *own, uint64_t now_ns)
 	if (now_ns < own->due_ns)
 		return own->due_ns;
 	own->due_ns = pmdp_watch_step(own->watch, on_event, own);
-	if (!own->is_telling && own->due_ns < now_ns + SILENT_LOOK_NS)
-		own->due_ns = now_ns + SILENT_LOOK_NS;
+	if (!own->is_telling)
+		own->due_ns = (now_ns / CP_OWN_SILENT_NS + 1) * CP_OWN_SILENT_NS;
 	if (own->is_telling)
 		cp_book_publish(&own->book, &own->instance->numbers);
 	return own->due_ns;

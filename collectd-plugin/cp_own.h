@@ -16,6 +16,8 @@
 #include "cp_instance.h"
 #include "pmdp_watch.h"
 
+#define CP_OWN_SILENT_NS UINT64_C(50000000) // between silent looks, at multiples of it
+
 struct cp_own {
 	struct cp_instance *instance;
 	struct pmdp_watch *watch;

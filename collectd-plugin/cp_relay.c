@@ -13,11 +13,11 @@
 #include "cp_status_file.h"
 #include "pmdpulse.h"
 
-#define POLL_NS UINT64_C(2000000)        // events, while nothing tells of them
-#define POLL_POKED_NS UINT64_C(50000000) // events, as a safety net
-#define STAMP_NS UINT64_C(20000000)      // the agent's sign of life, the file's identity
-#define OPEN_NS UINT64_C(20000000)       // between tries to open
-#define LATE_NS UINT64_C(250000000)      // our own pause, after which nobody is called stale
+#define POLL_NS UINT64_C(2000000) // events of an agent that does not touch its file
+// All else: the agent's sign of life, the file's identity, tries to open, events as a safety net. On
+// the same beat as the silent looks of cp_own.c, so that one waking does for all.
+#define TICK_NS CP_OWN_SILENT_NS
+#define LATE_NS UINT64_C(250000000) // our own pause, after which nobody is called stale
 // `collectd -T' runs beside a living collectd and must not overwrite what that one says.
 #define STATUS_DELAY_NS UINT64_C(2000000000)
 #define UP_GRACE_NS UINT64_C(2000000000) // a switch without an agent for so long is told
@@ -39,13 +39,15 @@ struct cp_relay {
 	uint64_t up_since_ns;   // the switch is up and nobody else judges
 	bool is_stopped;        // the agent said that it ends
 	uint64_t status_due_ns; // INSTANCE.relay is to be written then, 0: it is right
-	bool is_poked, is_poked_since_event, is_status_written;
+	bool is_touch_told;     // by inotify
+	bool is_poked;          // of this agent's events too
+	bool is_poked_since_event, is_status_written;
 	int open_error;
 	struct cp_events events;
 	struct cp_own own;
 };
 
-struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns)
+struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns, bool is_touch_told)
 {
 	struct cp_relay *relay = calloc(1, sizeof(*relay));
 
@@ -53,6 +55,7 @@ struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns)
 		return NULL;
 	relay->instance = relay->events.instance = instance;
 	relay->begin_ns = relay->step_ns = now_ns;
+	relay->is_touch_told = is_touch_told;
 	if (cp_own_init(&relay->own, instance) < 0) {
 		free(relay);
 		return NULL;
@@ -73,8 +76,14 @@ void cp_relay_free(struct cp_relay *relay)
 
 void cp_relay_poke(struct cp_relay *relay)
 {
-	relay->is_poked = relay->is_poked_since_event = true;
+	relay->is_poked_since_event = true;
+	relay->is_poked = relay->is_touch_told;
 	relay->poll_due_ns = relay->stamp_due_ns = relay->open_due_ns = 0;
+}
+
+static uint64_t next_tick(uint64_t now_ns)
+{
+	return (now_ns / TICK_NS + 1) * TICK_NS;
 }
 
 static void store(_Atomic uint64_t *number, uint64_t value)
@@ -94,12 +103,12 @@ static void open_segment(struct cp_relay *relay, uint64_t now_ns)
 	char reason[256] = "";
 	int rc;
 
-	relay->open_due_ns = now_ns + OPEN_NS;
+	relay->open_due_ns = next_tick(now_ns);
 	rc = pmdp_reader_open_why(relay->instance->name, &opts, &reader, reason, sizeof(reason));
 	if (rc == 0) {
 		relay->open_error = 0;
 		relay->stamp_due_ns = relay->poll_due_ns = 0;
-		relay->is_poked = false; // until this agent's first touch is seen
+		relay->is_poked = relay->is_touch_told;
 		cp_events_attach(&relay->events, reader);
 		return;
 	}
@@ -122,7 +131,7 @@ static void look_at_stamp(struct cp_relay *relay, uint64_t now_ns)
 {
 	struct pmdp_look look;
 
-	relay->stamp_due_ns = now_ns + STAMP_NS;
+	relay->stamp_due_ns = next_tick(now_ns);
 	if (pmdp_reader_check(relay->events.reader) < 0 ||
 	    pmdp_reader_look(relay->events.reader, &look) < 0) {
 		close_segment(relay, now_ns);
@@ -210,7 +219,7 @@ static void read_events(struct cp_relay *relay, uint64_t now_ns)
 	if (n > 0 && !relay->is_poked_since_event)
 		relay->is_poked = false;
 	relay->is_poked_since_event = false;
-	relay->poll_due_ns = now_ns + (relay->is_poked ? POLL_POKED_NS : POLL_NS);
+	relay->poll_due_ns = relay->is_poked ? next_tick(now_ns) : now_ns + POLL_NS;
 	if (relay->events.sync_due_ns != 0 && now_ns >= relay->events.sync_due_ns)
 		cp_events_sync(&relay->events, now_ns);
 }

@@ -94,7 +94,7 @@ static uint64_t step_all(uint64_t now_ns)
 		uint64_t next;
 
 		if (instance->relay == NULL)
-			instance->relay = cp_relay_new(instance, now_ns);
+			instance->relay = cp_relay_new(instance, now_ns, watch.touch_wd >= 0);
 		if (instance->relay == NULL)
 			continue;
 		next = cp_relay_step(instance->relay, now_ns);

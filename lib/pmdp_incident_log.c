@@ -9,6 +9,7 @@
  * ever; what was cleared already is found in the ring when the table is carried over.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,7 +281,9 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 	if (!is_over && incident->severity != PMDP_SEVERITY_OKAY)
 		keep_open(log, incident);
 	push_event(log, incident);
-	futimens(log->seg.fd, NULL); // wakes followers that wait by inotify (IN_ATTRIB)
+	// Wakes followers that wait by inotify (IN_ATTRIB). By name: the fd's own name is that of the
+	// unnamed file it was opened as, and it is that one which inotify would give.
+	utimensat(log->seg.dir_fd, log->seg.name, NULL, AT_SYMLINK_NOFOLLOW);
 	if (is_over)
 		drop_open(log, incident->id);
 }
