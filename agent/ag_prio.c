@@ -56,6 +56,19 @@ static void lock_memory(void)
 	strcpy(prio.mlock, "mlock");
 }
 
+// With autogroup scheduling (sched(7)) nice counts only within a session; raise the session's group
+// where the session is the agent's own. Returns false when it counts less than it should.
+static bool raise_autogroup(void)
+{
+	FILE *file = fopen("/proc/self/autogroup", "r+e");
+	bool is_ok;
+
+	if (!file)
+		return true; // a kernel without it
+	is_ok = getsid(0) == getpid() && fprintf(file, "%d", AG_NICE) > 0;
+	return !fclose(file) && is_ok;
+}
+
 void ag_prio_raise(void)
 {
 	prio.has_original = !sched_getaffinity(0, sizeof(prio.original), &prio.original);
@@ -66,6 +79,11 @@ void ag_prio_raise(void)
 		       "priority is not raised (%s): on a busy machine the agent wakes some "
 		       "milliseconds late; give it CAP_SYS_NICE or Nice=-20 and LimitNICE",
 		       strerror(errno));
+	} else if (!raise_autogroup()) {
+		strcpy(prio.nice, "nice within its session (autogroup)");
+		ag_log(AG_NOTICE,
+		       "nice counts only within this session (autogroup): start the agent by setsid or "
+		       "systemd, or set kernel.sched_autogroup_enabled=0");
 	} else {
 		strcpy(prio.nice, "nice");
 	}

@@ -62,10 +62,11 @@ class Stack:
     def spawn(self, name, argv):
         log = open(self.path(f"{name}.log"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
         env = dict(os.environ, PMDPULSE_RUNDIR=self.rundir)
-        # Its own process group: Ctrl-C reaches this script alone, which stops the rest in order.
+        # A session of its own: Ctrl-C reaches this script alone, which stops the rest in order, and
+        # priorities count beyond this terminal (autogroup scheduling).
         self.processes[name] = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env,
-            process_group=0)
+            start_new_session=True)
         log.close()
 
     def log_tail(self, name, n=15):
