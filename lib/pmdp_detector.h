@@ -71,8 +71,8 @@ struct pmdp_transition {
 	uint64_t end_ns;    // where the newest stall ended, 0 while it lasts
 	uint64_t length_ns; // stall: longest one, the lane's own figure, or now - begin while it
 			    // lasts starved: how long the thread has been starved
-	uint64_t total_ns; // all stalls of the incident together; starved: the time lost in gaps
-	uint64_t n_stalls; // stalls of the incident; starved: gaps
+	uint64_t total_ns;  // all stalls of the incident together; starved: the time lost in gaps
+	uint64_t n_stalls;  // stalls of the incident; starved: gaps
 	uint64_t stall_begin_ns; // where the newest stall began
 	uint64_t crumb;          // breadcrumb at the stall
 	uint32_t reason;         // PMDP_REASON_* of a broken DOZING deadline
@@ -105,7 +105,7 @@ struct pmdp_detector_incident {
 };
 
 struct pmdp_detector_lane {
-	uint64_t incarnation, beats, deadline_ns, n_records;
+	uint64_t incarnation, beats, deadline_ns;
 	uint32_t announce, reason;
 	uint64_t n_gaps, gap_ns, n_stalls, stall_ns, longest_gap_ns;
 	uint64_t basis_ns;   // for its age

@@ -30,8 +30,7 @@ struct pmdp_judgement {
 
 // What a lane did since the last look.
 struct pmdp_lane_delta {
-	bool is_life;      // any sign of it
-	bool is_announced; // an announcement among them
+	bool is_life; // any sign of it
 	uint64_t n_gaps, gap_ns, n_stalls, stall_ns;
 	uint64_t new_longest_ns; // 0: the longest gap did not grow
 };

@@ -31,7 +31,6 @@ static void remember(struct pmdp_detector_lane *lane, const struct pmdp_lane_loo
 	lane->announce = look->announce;
 	lane->reason = look->reason;
 	lane->deadline_ns = look->deadline_ns;
-	lane->n_records = look->n_records;
 	lane->n_gaps = look->n_gaps;
 	lane->gap_ns = look->gap_ns;
 	lane->n_stalls = look->n_stalls;
@@ -67,8 +66,6 @@ static struct pmdp_lane_delta take_delta(const struct pmdp_judgement *j,
 {
 	uint64_t elapsed_ns = pmdp_sub_sat(j->seen_ns, lane->floor_ns) + j->interval_ns / 4 +
 			      (lane->stall.is_owed ? lane->stall.owed_most_ns : 0);
-	uint64_t n_records = look->n_records - lane->n_records;
-	uint64_t n_gaps = look->n_gaps - lane->n_gaps;
 	struct pmdp_lane_delta delta = {
 		.n_gaps = growth(look->n_gaps, lane->n_gaps),
 		.gap_ns = pmdp_min_u64(growth(look->gap_ns, lane->gap_ns), elapsed_ns),
@@ -82,12 +79,8 @@ static struct pmdp_lane_delta take_delta(const struct pmdp_judgement *j,
 	// time that passed is not a count.
 	if (delta.n_stalls > elapsed_ns / (2 * NS_PER_MS) + 1)
 		delta.n_stalls = 0;
-	// A gap leaves one record; any further record is an announcement.
-	delta.is_announced = lane->announce != look->announce || lane->reason != look->reason ||
-			     lane->deadline_ns != look->deadline_ns || n_records != n_gaps;
-	delta.is_life = delta.is_announced || look->beats != lane->beats;
-	if (!lane->stall.is_owed) // else the counters catch up with beats that were seen before
-		delta.is_life |= n_gaps || look->n_stalls != lane->n_stalls;
+	delta.is_life = look->beats != lane->beats || lane->announce != look->announce ||
+			lane->reason != look->reason || lane->deadline_ns != look->deadline_ns;
 	return delta;
 }
 
@@ -115,8 +108,10 @@ static void observe(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 			  look->announce == PMDP_ANNOUNCE_POLLING;
 
 	lane->excused_ns = pmdp_max_u64(lane->excused_ns, j->late_by_ns);
-	pmdp_stall_settle(lane, look, &delta);
+	// Counters are read together with the life that follows them: a thread that is interrupted
+	// between the two has not come back yet.
 	if (delta.is_life) {
+		pmdp_stall_settle(lane, look, &delta);
 		if (lane->stall.is_running)
 			pmdp_stall_end(j, lane, look, &delta);
 		else
@@ -127,8 +122,8 @@ static void observe(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 		lane->beat_ns = life_ns(j, lane, look);
 		lane->basis_ns = lane->beat_ns;
 		lane->excused_ns = j->late_by_ns; // the life may be from before the absence
+		remember(lane, look);
 	}
-	remember(lane, look);
 	if (j->late_by_ns) {
 		// Nobody is blamed for what lies before; a stall that was known before goes on.
 		if (!lane->stall.is_running)

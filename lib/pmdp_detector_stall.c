@@ -37,16 +37,16 @@ void pmdp_stall_worsen(struct pmdp_detector_incident *stall, uint32_t state)
 	stall->worst_state = state;
 }
 
-// The longest stall of those that the lane has counted since the last look.
+// The longest stall of those that the lane has counted since the last look. Exact up to two of them.
 static uint64_t longest_of(const struct pmdp_lane_look *look, const struct pmdp_lane_delta *delta)
 {
-	uint64_t longest_ns = look->last_stall_ns;
+	uint64_t others_ns = pmdp_sub_sat(delta->stall_ns, look->last_stall_ns);
 
 	if (delta->n_stalls == 1)
-		return longest_ns;
-	longest_ns = pmdp_max_u64(longest_ns, delta->new_longest_ns);
-	longest_ns = pmdp_max_u64(longest_ns, delta->stall_ns / delta->n_stalls);
-	return pmdp_min_u64(longest_ns, pmdp_max_u64(delta->stall_ns, look->last_stall_ns));
+		return look->last_stall_ns;
+	others_ns = pmdp_max_u64(others_ns / (delta->n_stalls - 1),
+				 pmdp_min_u64(delta->new_longest_ns, others_ns));
+	return pmdp_max_u64(look->last_stall_ns, others_ns);
 }
 
 // A stall that the lane did not count as one: its gap fields may still tell its length.
@@ -98,30 +98,28 @@ void pmdp_stall_end(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 }
 
 /*
- * Counters that come a look after the beats: the figure of a stall that was ended by an estimate.
- * They were written before those beats, so later than the next life they can't come; and while
- * another stall has begun since without them, a single new figure is that one's.
+ * Counters that come a look after the beats: the figure of a stall that was ended by an estimate. They
+ * were written before those beats, so they are here at the next life at the latest; if another stall
+ * has begun and ended since, a single new figure is that one's.
  */
 void pmdp_stall_settle(struct pmdp_detector_lane *lane, const struct pmdp_lane_look *look,
 		       struct pmdp_lane_delta *delta)
 {
 	struct pmdp_detector_incident *stall = &lane->stall;
-	uint64_t length_ns = pmdp_min_u64(look->last_stall_ns, stall->owed_most_ns);
+	uint64_t length_ns = look->last_stall_ns;
+	bool is_paid = stall->is_owed && delta->n_stalls > (stall->is_running ? 1 : 0);
 
-	if (!stall->is_owed)
+	stall->is_owed = false;
+	if (!is_paid)
 		return;
-	if (delta->n_stalls > 1 || (delta->n_stalls && !(stall->is_running && delta->is_life))) {
-		if (delta->n_stalls > 1)
-			length_ns = stall->owed_ns; // which of them is the owed one can't be told
-		stall->total_ns = stall->total_ns - stall->owed_ns + length_ns;
-		stall->longest_ns = pmdp_max_u64(stall->owed_longest_ns, length_ns);
-		stall->is_pending |= length_ns != stall->owed_ns;
-		stall->is_owed = false;
-		delta->n_stalls--;
-		delta->stall_ns = pmdp_sub_sat(delta->stall_ns, length_ns);
-	}
-	if (delta->is_life)
-		stall->is_owed = false;
+	if (delta->n_stalls > 1) // it is the first of them
+		length_ns = pmdp_sub_sat(delta->stall_ns, length_ns) / (delta->n_stalls - 1);
+	length_ns = pmdp_min_u64(length_ns, stall->owed_most_ns);
+	stall->total_ns = stall->total_ns - stall->owed_ns + length_ns;
+	stall->longest_ns = pmdp_max_u64(stall->owed_longest_ns, length_ns);
+	stall->is_pending |= length_ns != stall->owed_ns;
+	delta->n_stalls--;
+	delta->stall_ns = pmdp_sub_sat(delta->stall_ns, length_ns);
 }
 
 /*
@@ -152,9 +150,9 @@ void pmdp_stall_self_timed(struct pmdp_judgement *j, struct pmdp_detector_lane *
 		return;
 	n = delta.stall_ns / (2 * j->interval_ns);
 	n = pmdp_max_u64(pmdp_min_u64(delta.n_stalls, n), 1);
-	count_stall(stall, lane->beat_ns, n);
 	stall->total_ns += n > 1 ? delta.stall_ns : longest_ns;
 	stall->longest_ns = pmdp_max_u64(stall->longest_ns, longest_ns);
+	count_stall(stall, lane->beat_ns, n);
 	stall->last_end_ns = n > 1 ? j->seen_ns : lane->beat_ns + longest_ns;
 	stall->last_end_ns = pmdp_min_u64(pmdp_max_u64(stall->last_end_ns, j->prev_ns), j->seen_ns);
 	stall->hold_from_ns = j->seen_ns;
