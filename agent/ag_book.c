@@ -163,10 +163,8 @@ static void raise_incident(struct ag_book *book, const struct pmdp_watch_event *
 		return;
 	}
 	note_stall(open, event);
-	if (open->what.end_ns)
-		explain(book, open);
-	else
-		open->is_fresh = true;
+	// The first look for a cause takes some 100 us: worth it, the raise mostly names the culprit then.
+	explain(book, open);
 	publish(book, &open->incident);
 }
 
@@ -191,7 +189,6 @@ void ag_book_event(struct ag_book *book, const struct pmdp_watch_event *event)
 	open->incident = merged;
 	note_stall(open, event);
 	explain(book, open);
-	open->is_fresh = false;
 	publish(book, &open->incident);
 	if (event->incident.phase == PMDP_PHASE_CLEAR)
 		remove_open(book, open);
@@ -217,9 +214,8 @@ uint64_t ag_book_settle(struct ag_book *book)
 	deliver(book);
 	for (uint32_t i = 0; i < book->n_opens; i++) {
 		struct ag_open *open = &book->opens[i];
-		bool is_due = open->is_fresh || (open->retry_ns && open->retry_ns <= ag_now_ns());
+		bool is_due = open->retry_ns && open->retry_ns <= ag_now_ns();
 
-		open->is_fresh = false;
 		if (is_due && explain(book, open))
 			tell_found(book, open);
 		if (open->retry_ns && (!retry_ns || open->retry_ns < retry_ns))

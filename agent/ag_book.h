@@ -4,9 +4,8 @@
  * The book of one instance's incidents: takes what the watch saw, keeps what is open together with
  * its cause and evidence, publishes to the incident segment, then to the sinks.
  *
- * A RAISE of a stall that lasts is published with what is known at that moment, before any search
- * for a cause: the search may take some hundred microseconds, and the alarm doesn't wait for it.
- * What the search finds follows as an UPDATE. Every other event is explained first.
+ * Every event of a stall is explained before it is published. The first search for a cause takes some
+ * 100 us; what takes longer comes with a retry, and follows as an UPDATE.
  *
  * Call order: open (adopts what an earlier agent left open), ag_book_event for each event of a
  * look, ag_book_settle after the look and when its time has come, close.
@@ -27,7 +26,6 @@ struct ag_open {
 	struct pmdp_incident incident;
 	struct ag_explain what;
 	bool is_explainable;
-	bool is_fresh;            // raised in this look, not yet explained
 	bool has_final;           // explained with the stall's end
 	uint64_t retry_ns;        // 0: nothing more to learn for now
 	uint64_t cause_length_ns; // length of the stall that the present cause explains
