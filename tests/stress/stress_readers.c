@@ -4,8 +4,8 @@
  * Readers against a writer at full speed: a copy that a reader is given is whole. First as threads on
  * one mapping, where the thread sanitizer sees both sides, then as processes through the file.
  *
- * The writer puts relations into everything it writes: all counters of a body equal, the name made
- * from the counters, the gaps of one length. PMDP_STRESS_MS sets the time of each part (1500).
+ * Everything written has relations in it (test_pattern.h). PMDP_STRESS_MS sets the time of each part
+ * (1500).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,9 +23,9 @@
 
 #include "pmdpulse.h"
 #include "test_dir.h"
+#include "test_pattern.h"
 
 #define N_READERS 2
-#define GAP_NS UINT64_C(200000000)
 
 struct counts {
 	uint64_t n_lanes, n_ports, n_looks, n_again, n_changes;
@@ -40,70 +40,13 @@ static uint64_t part_ns(void)
 	return (ms ? strtoull(ms, NULL, 10) : 1500) * 1000000;
 }
 
-static void write_once(struct pmdp_publisher *pub, struct pmdp_lane *lane, int port, uint64_t n)
-{
-	struct pmdp_port_body body = {.ofport = (uint32_t)n};
-
-	for (int i = 0; i < PMDP_N_COUNTERS; i++)
-		lane->body.counters[i] = n;
-	for (int i = 0; i < PMDP_N_HIST; i++)
-		lane->body.gap_hist[i] = ~n;
-	snprintf(lane->body.name, sizeof lane->body.name, "%llu", (unsigned long long)n);
-	pmdp_lane_publish(lane, n);
-	pmdp_lane_beat(lane, lane->last_ticks + GAP_NS);
-	snprintf(body.name, sizeof body.name, "port with a long name %llu", (unsigned long long)n);
-	for (int i = 0; i < PMDP_P_N_COUNTERS; i++)
-		body.counters[i] = n;
-	pmdp_port_publish(pub, port, &body);
-	pmdp_publisher_housekeep(pub);
-}
-
-// NULL, or what is torn.
-static const char *check_lane(const struct pmdp_lane_body *body)
-{
-	char name[PMDP_LANE_NAME_BYTES];
-	uint64_t n = body->snapshot_ticks;
-
-	for (int i = 0; i < PMDP_N_COUNTERS; i++) {
-		if (body->counters[i] != n)
-			return "counters of a lane";
-	}
-	for (int i = 0; i < PMDP_N_HIST; i++) {
-		if (body->gap_hist[i] != ~n)
-			return "histogram of a lane";
-	}
-	snprintf(name, sizeof name, "%llu", (unsigned long long)n);
-	return strcmp(name, body->name) ? "name of a lane" : NULL;
-}
-
-static const char *check_port(const struct pmdp_port_body *body)
-{
-	char name[PMDP_NAME_BYTES];
-	uint64_t n = body->counters[0];
-
-	for (int i = 0; i < PMDP_P_N_COUNTERS; i++) {
-		if (body->counters[i] != n)
-			return "counters of a port";
-	}
-	snprintf(name, sizeof name, "port with a long name %llu", (unsigned long long)n);
-	return strcmp(name, body->name) || body->ofport != (uint32_t)n ? "name of a port" : NULL;
-}
-
-/*
- * The hot slot is no snapshot, but it is ordered: who sees a count sees the lengths that it counts
- * (H2), who sees a beat sees the gap that it ended (H3). Here every beat but the first ends a stall.
- */
 static const char *check_look(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before)
 {
 	if (now->announce != PMDP_ANNOUNCE_POLLING || now->incarnation != 1)
 		return "announcement";
 	if (now->beats < before->beats || now->n_records < before->n_records)
 		return "beats or records ran backwards";
-	if (now->n_gaps + 1 < now->beats || now->n_stalls < now->n_gaps)
-		return "a beat before its gap";
-	if (now->stall_ns < now->n_stalls * GAP_NS || now->gap_ns < now->n_gaps * GAP_NS)
-		return "a count before its lengths";
-	return now->n_records < now->n_stalls ? "a gap before its record" : NULL;
+	return test_pattern_check_look(now, 1);
 }
 
 static const char *read_once(struct pmdp_reader *reader, struct pmdp_lane_look *before,
@@ -116,14 +59,14 @@ static const char *read_once(struct pmdp_reader *reader, struct pmdp_lane_look *
 	int rc = pmdp_reader_lane(reader, 0, &lane);
 
 	if (rc == 0)
-		torn = check_lane(&lane);
+		torn = test_pattern_check_lane(&lane);
 	else if (rc != -EAGAIN)
 		return "error from pmdp_reader_lane";
 	counts->n_lanes += rc == 0;
 	counts->n_again += rc == -EAGAIN;
 	rc = torn ? 0 : pmdp_reader_port(reader, 0, &port, NULL);
 	if (!torn && rc == 0)
-		torn = check_port(&port);
+		torn = test_pattern_check_port(&port);
 	else if (rc != 0 && rc != -EAGAIN)
 		return "error from pmdp_reader_port";
 	counts->n_ports += rc == 0;
@@ -154,31 +97,12 @@ static const char *read_until(struct pmdp_reader *reader, uint64_t end_ns, struc
 	return torn;
 }
 
-struct writer {
-	struct pmdp_publisher *pub;
-	struct pmdp_lane *lane;
-	int port;
-	uint64_t n;
-};
-
-static void start_writing(struct writer *w, const char *dir)
-{
-	const struct pmdp_publisher_opts opts = {.rundir = dir, .n_lanes = 1, .n_ports = 1};
-	const struct pmdp_port_body body = {.name = "port with a long name 0"};
-
-	assert_int_equal(pmdp_publisher_open("t", &opts, &w->pub), 0);
-	assert_int_equal(pmdp_lane_claim(w->pub, "0", PMDP_LANE_PMD, -1, -1, 0, &w->lane), 0);
-	w->port = pmdp_port_claim(w->pub, &body);
-	pmdp_lane_polling(w->lane);
-	write_once(w->pub, w->lane, w->port, w->n = 1);
-}
-
 static void *write_in_thread(void *arg)
 {
-	struct writer *w = arg;
+	struct test_pattern_writer *w = arg;
 
 	while (!atomic_load_explicit(&is_over, memory_order_relaxed))
-		write_once(w->pub, w->lane, w->port, ++w->n);
+		test_pattern_write(w);
 	return NULL;
 }
 
@@ -199,10 +123,10 @@ static void test_readers_as_threads(void **state)
 {
 	struct reading readings[N_READERS] = {0};
 	pthread_t writer_thread, threads[N_READERS];
-	struct writer w = {0};
+	struct test_pattern_writer w = {0};
 	void *torn;
 
-	start_writing(&w, *state);
+	assert_int_equal(test_pattern_open(&w, *state), 0);
 	atomic_store_explicit(&is_over, false, memory_order_relaxed);
 	for (int i = 0; i < N_READERS; i++) {
 		// The publisher's own mapping, found from the lane's hot slot.
@@ -253,11 +177,11 @@ static int read_in_process(const char *dir)
 
 static void test_readers_as_processes(void **state)
 {
-	struct writer w = {0};
+	struct test_pattern_writer w = {0};
 	pid_t pids[N_READERS];
 	int status, n_left = N_READERS, n_failed = 0;
 
-	start_writing(&w, *state);
+	assert_int_equal(test_pattern_open(&w, *state), 0);
 	for (int i = 0; i < N_READERS; i++) {
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);
@@ -266,7 +190,7 @@ static void test_readers_as_processes(void **state)
 	}
 	while (n_left > 0) {
 		for (int i = 0; i < 100; i++)
-			write_once(w.pub, w.lane, w.port, ++w.n);
+			test_pattern_write(&w);
 		while (n_left > 0 && waitpid(-1, &status, WNOHANG) > 0) {
 			n_failed += status != 0;
 			n_left--;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "test_pattern.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int test_pattern_open(struct test_pattern_writer *w, const char *rundir)
+{
+	const struct pmdp_publisher_opts opts = {
+		.rundir = rundir, .n_lanes = 1, .n_ports = 1, .records_per_lane = 4};
+	const struct pmdp_port_body body = {.name = "port with a long name 0"};
+	int rc = pmdp_publisher_open("t", &opts, &w->pub);
+
+	if (rc == 0)
+		rc = pmdp_lane_claim(w->pub, "0", PMDP_LANE_PMD, -1, -1, 0, &w->lane);
+	if (rc < 0)
+		return rc;
+	w->port = pmdp_port_claim(w->pub, &body);
+	w->n = 0;
+	pmdp_lane_polling(w->lane);
+	test_pattern_write(w);
+	return 0;
+}
+
+void test_pattern_write(struct test_pattern_writer *w)
+{
+	struct pmdp_lane_body *body = &w->lane->body;
+	uint64_t n = ++w->n;
+	struct pmdp_port_body port = {.ofport = (uint32_t)n};
+
+	for (int i = 0; i < PMDP_N_COUNTERS; i++)
+		body->counters[i] = n;
+	for (int i = 0; i < PMDP_N_HIST; i++)
+		body->gap_hist[i] = ~n;
+	snprintf(body->name, sizeof body->name, "%llu", (unsigned long long)n);
+	pmdp_lane_publish(w->lane, n);
+	pmdp_lane_beat(w->lane, w->lane->last_ticks + TEST_PATTERN_GAP_NS);
+	snprintf(port.name, sizeof port.name, "port with a long name %llu", (unsigned long long)n);
+	for (int i = 0; i < PMDP_P_N_COUNTERS; i++)
+		port.counters[i] = n;
+	pmdp_port_publish(w->pub, w->port, &port);
+	pmdp_publisher_housekeep(w->pub);
+}
+
+const char *test_pattern_check_lane(const struct pmdp_lane_body *body)
+{
+	char name[PMDP_LANE_NAME_BYTES];
+	uint64_t n = body->snapshot_ticks;
+
+	for (int i = 0; i < PMDP_N_COUNTERS; i++) {
+		if (body->counters[i] != n)
+			return "counters of a lane";
+	}
+	for (int i = 0; i < PMDP_N_HIST; i++) {
+		if (body->gap_hist[i] != ~n)
+			return "histogram of a lane";
+	}
+	snprintf(name, sizeof name, "%llu", (unsigned long long)n);
+	return strcmp(name, body->name) ? "name of a lane" : NULL;
+}
+
+const char *test_pattern_check_port(const struct pmdp_port_body *body)
+{
+	char name[PMDP_NAME_BYTES];
+	uint64_t n = body->counters[0];
+
+	for (int i = 0; i < PMDP_P_N_COUNTERS; i++) {
+		if (body->counters[i] != n)
+			return "counters of a port";
+	}
+	snprintf(name, sizeof name, "port with a long name %llu", (unsigned long long)n);
+	return strcmp(name, body->name) || body->ofport != (uint32_t)n ? "name of a port" : NULL;
+}
+
+const char *test_pattern_check_look(const struct pmdp_lane_look *look, uint64_t n_free)
+{
+	if (look->n_gaps + n_free < look->beats || look->n_stalls < look->n_gaps)
+		return "a beat before its gap";
+	if (look->stall_ns < look->n_stalls * TEST_PATTERN_GAP_NS ||
+	    look->gap_ns < look->n_gaps * TEST_PATTERN_GAP_NS)
+		return "a count before its lengths";
+	return look->n_records < look->n_stalls ? "a gap before its record" : NULL;
+}

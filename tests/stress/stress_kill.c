@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+/*
+ * A writer that dies at any step of a publish. The writer is a child that is run instruction by
+ * instruction (ptrace), so that no step is left out and no hook stands in the code.
+ *
+ * First the readers look after every single instruction, while the writer stands still there. Then a
+ * new writer is killed with SIGKILL after every store that changed the segment, the segment is read
+ * post mortem, and the next writer takes it over. Every read returns in bounded time with something
+ * whole or with -EAGAIN.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pmdpulse.h"
+#include "test_dir.h"
+#include "test_pattern.h"
+#include "test_ring.h"
+
+#define MAX_READ_NS UINT64_C(200000000) // generous: the machine may be busy with others
+#define MAX_STEPS 2000000
+#define MAX_STORES 200 // of one publish, about
+#define BUDGET_NS UINT64_C(8000000000)
+
+enum {
+	PHASE_START,
+	PHASE_PUBLISH,
+	PHASE_DONE
+};
+
+// Shared with the child, which stores here where it is.
+static _Atomic int *phase;
+
+struct tally {
+	uint64_t n_old, n_new, n_again;
+};
+
+static _Noreturn void write_as_child(const char *dir)
+{
+	struct test_pattern_writer w = {0};
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(77);
+	if (test_pattern_open(&w, dir) < 0)
+		_exit(1);
+	raise(SIGSTOP);
+	atomic_store_explicit(phase, PHASE_PUBLISH, memory_order_release);
+	test_pattern_write(&w);
+	w.lane->last_ticks += 3600 * UINT64_C(1000000000); // the time that the steps take is no gap
+	pmdp_lane_dozing(w.lane, PMDP_REASON_RECONFIGURATION, 1000000000);
+	pmdp_lane_polling(w.lane);
+	atomic_store_explicit(phase, PHASE_DONE, memory_order_release);
+	for (;;)
+		pause();
+}
+
+// A child that stands before its publish. 0: no right to trace.
+static pid_t start_writer(const char *dir)
+{
+	int status;
+	pid_t pid;
+
+	atomic_store_explicit(phase, PHASE_START, memory_order_relaxed);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		write_as_child(dir);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		return 0;
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(WSTOPSIG(status), SIGSTOP);
+	return pid;
+}
+
+static int now_in(void)
+{
+	return atomic_load_explicit(phase, memory_order_acquire);
+}
+
+static void step(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
+		fail_msg("the writer did not stop after one instruction: status %#x", status);
+}
+
+static void step_to_publish(pid_t pid)
+{
+	for (int i = 0; now_in() == PHASE_START && i < MAX_STEPS; i++)
+		step(pid);
+	assert_int_equal(now_in(), PHASE_PUBLISH);
+}
+
+static void end_writer(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static const char *read_records(struct pmdp_reader *reader)
+{
+	struct pmdp_record_body records[8];
+	uint64_t cursor = 0, lost = 0;
+	int n = pmdp_reader_records(reader, 0, &cursor, records, 8, &lost);
+
+	if (n < 0 || (uint64_t)n + lost != cursor)
+		return "records and losses do not sum up";
+	for (int i = 0; i < n; i++) {
+		if (records[i].kind == PMDP_RECORD_GAP
+			    ? records[i].length_ticks != TEST_PATTERN_GAP_NS || records[i].value0
+			    : records[i].kind != PMDP_RECORD_ANNOUNCE || !records[i].value0)
+			return "torn record";
+	}
+	return NULL;
+}
+
+static const char *read_look(struct pmdp_reader *reader)
+{
+	const struct pmdp_lane_look *lane;
+	struct pmdp_look look;
+
+	if (pmdp_reader_look(reader, &look) < 0)
+		return "error from pmdp_reader_look";
+	lane = &look.lanes[0];
+	if (lane->announce != PMDP_ANNOUNCE_POLLING && lane->announce != PMDP_ANNOUNCE_DOZING)
+		return "announcement";
+	if (lane->announce == PMDP_ANNOUNCE_DOZING && !lane->deadline_ns)
+		return "dozing without its deadline";
+	return test_pattern_check_look(lane, 4); // two each of polling and the beat before dozing
+}
+
+static const char *read_all(struct pmdp_reader *reader, struct tally *tally)
+{
+	struct pmdp_lane_body lane;
+	struct pmdp_port_body port;
+	const char *wrong = NULL;
+	int rc = pmdp_reader_lane(reader, 0, &lane);
+
+	if (rc == 0)
+		wrong = test_pattern_check_lane(&lane);
+	else if (rc != -EAGAIN)
+		wrong = "error from pmdp_reader_lane";
+	tally->n_old += rc == 0 && lane.snapshot_ticks == 1;
+	tally->n_new += rc == 0 && lane.snapshot_ticks == 2;
+	tally->n_again += rc == -EAGAIN;
+	if (wrong)
+		return wrong;
+	rc = pmdp_reader_port(reader, 0, &port, NULL);
+	if (rc == 0)
+		wrong = test_pattern_check_port(&port);
+	else if (rc != -EAGAIN)
+		wrong = "error from pmdp_reader_port";
+	if (!wrong)
+		wrong = read_records(reader);
+	return wrong ? wrong : read_look(reader);
+}
+
+static void read_in_time(struct pmdp_reader *reader, struct tally *tally, uint64_t n)
+{
+	uint64_t begin_ns = test_now_ns(), took_ns;
+	const char *wrong = read_all(reader, tally);
+
+	took_ns = test_now_ns() - begin_ns;
+	if (wrong)
+		fail_msg("at step %llu: %s", (unsigned long long)n, wrong);
+	if (took_ns > MAX_READ_NS)
+		fail_msg("at step %llu the readers took %llu ns", (unsigned long long)n,
+			 (unsigned long long)took_ns);
+}
+
+static void test_kill_stands_still_at_every_instruction(void **state)
+{
+	const struct pmdp_reader_opts opts = {.rundir = *state};
+	uint64_t n_steps = 0, end_ns = test_now_ns() + BUDGET_NS;
+	struct pmdp_reader *reader;
+	struct tally tally = {0};
+	pid_t pid = start_writer(*state);
+
+	if (!pid)
+		test_skip("no right to trace a child (ptrace)");
+	assert_int_equal(pmdp_reader_open("t", &opts, &reader), 0);
+	step_to_publish(pid);
+	while (now_in() == PHASE_PUBLISH && n_steps < MAX_STEPS && test_now_ns() < end_ns) {
+		step(pid);
+		read_in_time(reader, &tally, n_steps++);
+	}
+	printf("  %llu instructions; lane as before %llu, new %llu, in the middle %llu times\n",
+	       (unsigned long long)n_steps, (unsigned long long)tally.n_old,
+	       (unsigned long long)tally.n_new, (unsigned long long)tally.n_again);
+	end_writer(pid);
+	pmdp_reader_close(reader);
+	assert_true(tally.n_old && tally.n_new && tally.n_again);
+}
+
+// Step until the segment has changed n times. False: the publish was over before.
+static bool step_to_store(pid_t pid, const char *dir, uint64_t n)
+{
+	static char before[65536];
+	struct test_ring ring;
+
+	step_to_publish(pid);
+	test_ring_map(&ring, dir, "t.ring");
+	assert_true(ring.size <= sizeof before);
+	memcpy(before, ring.header, ring.size);
+	while (n > 0 && now_in() == PHASE_PUBLISH) {
+		step(pid);
+		if (memcmp(before, ring.header, ring.size) != 0) {
+			memcpy(before, ring.header, ring.size);
+			n--;
+		}
+	}
+	test_ring_unmap(&ring);
+	return n == 0;
+}
+
+static void read_post_mortem(const char *dir, struct tally *tally, uint64_t n)
+{
+	const struct pmdp_reader_opts opts = {.rundir = dir};
+	struct pmdp_reader *reader;
+
+	assert_int_equal(pmdp_reader_open("t", &opts, &reader), 0);
+	assert_int_equal(pmdp_reader_writer_alive(reader), 0);
+	read_in_time(reader, tally, n);
+	pmdp_reader_close(reader);
+}
+
+// How far to the next store to die after, so that the rest fits into what is left of the time.
+static uint64_t choose_stride(uint64_t n, uint64_t n_killed, uint64_t took_ns)
+{
+	uint64_t n_rest = n < MAX_STORES ? MAX_STORES - n : 1;
+
+	if (took_ns >= BUDGET_NS)
+		return MAX_STORES;
+	return 1 + took_ns / n_killed * n_rest / (BUDGET_NS - took_ns);
+}
+
+/*
+ * Killed after store n, for each n. Where the time is too short (a sanitizer makes a publish ten times
+ * as long) the rest is sampled, and the line says so.
+ */
+static void test_kill_after_every_store(void **state)
+{
+	uint64_t begin_ns = test_now_ns(), n_killed = 0, n = 0, stride, last = 0;
+	struct tally tally = {0};
+	bool was_stopped = true, is_sampled = false;
+	pid_t pid;
+
+	while (was_stopped) {
+		pid = start_writer(*state); // takes over from the one killed before
+		if (!pid)
+			test_skip("no right to trace a child (ptrace)");
+		was_stopped = step_to_store(pid, *state, n);
+		end_writer(pid);
+		read_post_mortem(*state, &tally, n);
+		n_killed++;
+		last = was_stopped ? n : last;
+		stride = choose_stride(n, n_killed, test_now_ns() - begin_ns);
+		is_sampled |= stride > 1;
+		n += stride;
+	}
+	printf("  %llu writers killed, after store 0 to %llu%s; lane as before %llu, new %llu, "
+	       "in the middle %llu times\n",
+	       (unsigned long long)n_killed, (unsigned long long)last,
+	       is_sampled ? ", some left out for lack of time" : "",
+	       (unsigned long long)tally.n_old, (unsigned long long)tally.n_new,
+	       (unsigned long long)tally.n_again);
+	assert_true(tally.n_old && tally.n_new && tally.n_again);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, test_dir_setup, test_dir_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_kill_stands_still_at_every_instruction),
+		TEST(test_kill_after_every_store),
+	};
+
+	phase = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (phase == MAP_FAILED)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
