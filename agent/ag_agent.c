@@ -126,7 +126,7 @@ int ag_agent_start(struct ag_agent *agent)
 		ag_agent_stop(agent);
 		return rc;
 	}
-	ag_prio_raise();
+	ag_prio_raise(agent->config.fifo_prio, agent->config.is_fifo_required);
 	ag_agent_lanes_changed(agent);
 	start_house(agent);
 	for (uint32_t i = 0; i < agent->n_instances; i++)

@@ -26,6 +26,7 @@ void ag_config_init(struct ag_config *config)
 	config->starve_pct = 30;
 	config->hook_timeout_ms = 10000;
 	config->mode = 0640;
+	config->fifo_prio = 1;
 }
 
 bool ag_config_has_key(const char *key)

@@ -45,8 +45,10 @@ struct ag_config {
 	uint32_t n_json;
 	char hook[AG_PATH_BYTES]; // empty: none
 	uint64_t hook_timeout_ms;
-	char group[64]; // empty: the folder's group
-	uint32_t mode;  // 0: 0640
+	char group[64];        // empty: the folder's group
+	uint32_t mode;         // 0: 0640
+	uint32_t fifo_prio;    // 0: nice -20
+	bool is_fifo_required; // set, not only tried
 	bool is_debug;
 };
 

@@ -252,6 +252,28 @@ static void get_mode(const struct ag_config *config, char *out, size_t size)
 	snprintf(out, size, "%04o", config->mode);
 }
 
+static bool set_sched(struct ag_config *config, const char *value)
+{
+	uint64_t fifo_prio = 0;
+
+	config->is_fifo_required = !strncmp(value, "fifo:", 5);
+	config->fifo_prio = !strcmp(value, "auto");
+	if (config->fifo_prio || !strcmp(value, "nice"))
+		return true;
+	if (!config->is_fifo_required || !parse_number(value + 5, 1, 99, 10, &fifo_prio))
+		return false;
+	config->fifo_prio = (uint32_t)fifo_prio;
+	return true;
+}
+
+static void get_sched(const struct ag_config *config, char *out, size_t size)
+{
+	if (config->is_fifo_required)
+		snprintf(out, size, "fifo:%u", config->fifo_prio);
+	else
+		snprintf(out, size, "%s", config->fifo_prio ? "auto" : "nice");
+}
+
 static bool set_debug(struct ag_config *config, const char *value)
 {
 	config->is_debug = !strcmp(value, "true");
@@ -299,6 +321,9 @@ const struct ag_key ag_keys[] = {
 	{"mode", "OCTAL", "mode of the incident segment (default: 0640)",
 	 "an octal mode with rw for the owner and no write or execute for others, like 0640", false,
 	 set_mode, get_mode, NULL},
+	{"sched", "auto|nice|fifo:PRIO",
+	 "scheduling of the agent (default: auto, which is fifo:1 where allowed, else nice -20)",
+	 "auto, nice, or fifo: and a priority from 1 to 99", false, set_sched, get_sched, NULL},
 	{"debug", "true|false", "log more (default: false)", "true or false", false, set_debug,
 	 get_debug, NULL},
 };

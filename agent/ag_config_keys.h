@@ -19,6 +19,6 @@ struct ag_key {
 	void (*clear)(struct ag_config *config); // lists only
 };
 
-#define AG_N_KEYS 14
+#define AG_N_KEYS 15
 
 extern const struct ag_key ag_keys[];

@@ -25,7 +25,7 @@ static struct {
 	cpu_set_t original;
 	cpu_set_t avoided;
 	bool has_original;
-	char nice[96];
+	char sched[96];
 	char mlock[96];
 } prio;
 
@@ -56,36 +56,66 @@ static void lock_memory(void)
 	strcpy(prio.mlock, "mlock");
 }
 
-// With autogroup scheduling (sched(7)) nice counts only within a session; raise the session's group
-// where the session is the agent's own. Returns false when it counts less than it should.
+// Where autogroup scheduling (sched(7)) is on, nice counts only within a session: raise the session's
+// group where the session is the agent's own. Returns false when nice counts less than it should.
 static bool raise_autogroup(void)
 {
-	FILE *file = fopen("/proc/self/autogroup", "r+e");
-	bool is_ok;
+	char is_on = '0';
+	FILE *file = fopen("/proc/sys/kernel/sched_autogroup_enabled", "re");
 
+	if (file) {
+		is_on = (char)fgetc(file);
+		fclose(file);
+	}
+	if (is_on != '1')
+		return true;
+	file = fopen("/proc/self/autogroup", "r+e");
 	if (!file)
-		return true; // a kernel without it
-	is_ok = getsid(0) == getpid() && fprintf(file, "%d", AG_NICE) > 0;
+		return false;
+	bool is_ok = getsid(0) == getpid() && fprintf(file, "%d", AG_NICE) > 0;
 	return !fclose(file) && is_ok;
 }
 
-void ag_prio_raise(void)
+static void raise_nice(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, AG_NICE)) {
+		snprintf(prio.sched, sizeof(prio.sched), "-nice: %s", strerror(errno));
+		ag_log(AG_NOTICE,
+		       "priority is not raised (%s): on a busy machine the agent wakes some "
+		       "milliseconds late; give it CAP_SYS_NICE, or LimitRTPRIO=1, or LimitNICE=-20",
+		       strerror(errno));
+	} else if (!raise_autogroup()) {
+		strcpy(prio.sched, "nice within its session (autogroup)");
+		ag_log(AG_NOTICE,
+		       "nice counts only within this session (autogroup): start the agent by setsid "
+		       "or systemd, or set kernel.sched_autogroup_enabled=0");
+	} else {
+		strcpy(prio.sched, "nice");
+	}
+}
+
+// Children and threads made later go back to normal: only the loop needs it.
+static bool raise_fifo(uint32_t fifo_prio)
+{
+	struct sched_param param = {.sched_priority = (int)fifo_prio};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param))
+		return false;
+	snprintf(prio.sched, sizeof(prio.sched), "fifo:%u", fifo_prio);
+	return true;
+}
+
+void ag_prio_raise(uint32_t fifo_prio, bool is_fifo_required)
 {
 	prio.has_original = !sched_getaffinity(0, sizeof(prio.original), &prio.original);
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	if (setpriority(PRIO_PROCESS, 0, AG_NICE)) {
-		snprintf(prio.nice, sizeof(prio.nice), "-nice: %s", strerror(errno));
-		ag_log(AG_NOTICE,
-		       "priority is not raised (%s): on a busy machine the agent wakes some "
-		       "milliseconds late; give it CAP_SYS_NICE or Nice=-20 and LimitNICE",
-		       strerror(errno));
-	} else if (!raise_autogroup()) {
-		strcpy(prio.nice, "nice within its session (autogroup)");
-		ag_log(AG_NOTICE,
-		       "nice counts only within this session (autogroup): start the agent by setsid or "
-		       "systemd, or set kernel.sched_autogroup_enabled=0");
-	} else {
-		strcpy(prio.nice, "nice");
+	if (!fifo_prio || !raise_fifo(fifo_prio)) {
+		if (is_fifo_required)
+			ag_log(AG_NOTICE,
+			       "SCHED_FIFO %u is refused (%s): nice is tried; give it "
+			       "CAP_SYS_NICE or LimitRTPRIO=%u",
+			       fifo_prio, strerror(errno), fifo_prio);
+		raise_nice();
 	}
 	lock_memory();
 }
@@ -93,8 +123,10 @@ void ag_prio_raise(void)
 void ag_prio_reset(void)
 {
 	sigset_t none;
+	struct sched_param param = {0};
 
 	prctl(PR_SET_TIMERSLACK, 0UL); // the default
+	sched_setscheduler(0, SCHED_OTHER, &param);
 	setpriority(PRIO_PROCESS, 0, 0);
 	if (prio.has_original)
 		sched_setaffinity(0, sizeof(prio.original), &prio.original);
@@ -147,8 +179,8 @@ uint32_t ag_prio_rights(const char **out_names, uint32_t n)
 {
 	uint32_t used = 0;
 
-	if (prio.nice[0] && used < n)
-		out_names[used++] = prio.nice;
+	if (prio.sched[0] && used < n)
+		out_names[used++] = prio.sched;
 	if (prio.mlock[0] && used < n)
 		out_names[used++] = prio.mlock;
 	return used;

@@ -61,7 +61,7 @@ static void test_config_reads_every_key(void **state)
 				 "keepalive-interval = 5\nnotify = missing\nhold-time = 250\n"
 				 "starve-percent=20\njournal = off\njson = -\njson = /tmp/a.json\n"
 				 "hook = /bin/true\nhook-timeout = 100\ngroup = root\nmode = 0600\n"
-				 "debug = true"),
+				 "sched = fifo:7\ndebug = true"),
 			 0);
 	assert_int_equal(config.n_instances, 2);
 	assert_string_equal(config.instances[0], "one");
@@ -81,6 +81,8 @@ static void test_config_reads_every_key(void **state)
 	assert_int_equal(config.hook_timeout_ms, 100);
 	assert_string_equal(config.group, "root");
 	assert_int_equal(config.mode, 0600);
+	assert_int_equal(config.fifo_prio, 7);
+	assert_true(config.is_fifo_required);
 	assert_true(config.is_debug);
 }
 
@@ -111,6 +113,9 @@ static void test_config_refuses_wrong_values(void **state)
 		{"mode = 0666", "mode", "octal"},
 		{"mode = 0640x", "mode", "octal"},
 		{"mode = 0440", "mode", "rw for the owner"},
+		{"sched = fifo", "sched", "priority from 1 to 99"},
+		{"sched = fifo:0", "sched", "priority from 1 to 99"},
+		{"sched = rr:1", "sched", "auto, nice, or fifo"},
 		{"debug = 1", "debug", "true or false"},
 		{"colour = red", "colour", "no such setting"},
 		{"just words", "just words", "key = value"},
@@ -228,7 +233,7 @@ static void test_config_get_round_trip(void **state)
 			fail_msg("%s: %s", arg, error);
 		assert_true(ag_config_has_key(key));
 	}
-	assert_int_equal(n, 14);
+	assert_int_equal(n, 15);
 	assert_int_equal(config.interval_ns, 7000000);
 }
 
