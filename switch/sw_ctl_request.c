@@ -100,7 +100,9 @@ static const char **words(yajl_val args, int *out_n)
 	if (args && !YAJL_IS_ARRAY(args))
 		return NULL;
 	list = calloc(n + 1, sizeof(*list));
-	for (size_t i = 0; list && i < n; i++) {
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
 		list[i] = YAJL_GET_STRING(YAJL_GET_ARRAY(args)->values[i]);
 		if (!list[i]) {
 			free(list);

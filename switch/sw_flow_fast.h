@@ -47,7 +47,7 @@ struct sw_flow_ref {
 	struct sw_flow_set *_Atomic set;
 };
 
-// Acquire pairs with the release of the publication: the set's contents are seen whole.
+// F2, acquire: pairs with F1 (sw_flow_table.c), so that the set's contents are seen whole.
 static inline const struct sw_flow_set *sw_flow_set_get(const struct sw_flow_ref *ref)
 {
 	return atomic_load_explicit(&ref->set, memory_order_acquire);

@@ -194,7 +194,7 @@ static int commit(struct sw_flow_table *table, struct sw_flow_entry **next, uint
 	table->entries = next;
 	table->n_entries = n;
 	left->set = atomic_load_explicit(&table->ref.set, memory_order_relaxed);
-	// Pairs with the acquire of sw_flow_set_get().
+	// F1, release: pairs with F2 (sw_flow_set_get).
 	atomic_store_explicit(&table->ref.set, set, memory_order_release);
 	rc = (int)left->n_slots;
 	leftover_add(table, left);

@@ -51,12 +51,11 @@ static int lines_read(const char *path, struct lines *out_lines, struct sw_error
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
 	size_t size = 0;
-	ssize_t len;
 	int rc = 0;
 
 	if (!file)
 		return sw_fail(err, -errno, "%s: %s", path, strerror(errno));
-	while (rc == 0 && (len = getline(&line, &size, file)) >= 0) {
+	while (rc == 0 && getline(&line, &size, file) >= 0) {
 		line[strcspn(line, "\r\n")] = 0;
 		rc = lines_add(&lines, line);
 	}
