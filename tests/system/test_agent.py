@@ -34,7 +34,7 @@ def test_stall_is_raised_and_cleared_once(start_agent, start_publisher):
     agent = start_agent()
     agent.wait_alive(2)
     publisher.do("stall p1 600")
-    begin_ns, end_ns = publisher.done("p1")
+    begin_ns, end_ns, _ = publisher.done("p1")
     raised = agent.events.wait(kind="pmd-stall", phase="raise")
     cleared = agent.events.wait(kind="pmd-stall", phase="clear")
     assert raised["id"] == cleared["id"]
@@ -83,19 +83,25 @@ def test_short_stall_between_two_looks_is_told(start_agent, start_publisher):
     agent = start_agent()
     agent.wait_alive(1)
     publisher.do("stall p1 300")
-    begin_ns, end_ns = publisher.done("p1")
+    begin_ns, end_ns, _ = publisher.done("p1")
     cleared = agent.events.wait(kind="pmd-stall", phase="clear")
     assert abs(cleared["duration_s"] - (end_ns - begin_ns) / 1e9) < 0.02
 
 
 def test_spinning_thread_is_own_code(start_agent, start_publisher):
+    """On a machine that others keep busy it may take some tries until the thread had its CPU."""
     publisher = start_publisher(lanes=["p1"])
-    agent = start_agent()
+    agent = start_agent("--hold-time=1")
     agent.wait_alive(1)
-    publisher.do("spin p1 700")
-    publisher.done("p1")
-    cleared = agent.events.wait(kind="pmd-stall", phase="clear")
-    assert cleared["cause"] == "own-code", cleared
+    for count in range(1, 11):
+        publisher.do("spin p1 500")
+        begin_ns, end_ns, cpu_ns = publisher.done("p1", count)
+        cleared = agent.events.wait(kind="pmd-stall", phase="clear", count=count)
+        if cpu_ns > 0.9 * (end_ns - begin_ns):
+            assert cleared["cause"] == "own-code", cleared
+            assert cleared["culprit"] is None
+            return
+    pytest.skip("the machine is too busy: the thread never had its CPU for itself")
 
 
 def test_announced_pauses_raise_nothing(start_agent, start_publisher):

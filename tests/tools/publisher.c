@@ -21,7 +21,8 @@
  *	quit                              clean stop
  *
  * Each line is answered by "ok ..." or "error ..."; a stall, spin or doze that is over by
- * "done NAME BEGIN_NS END_NS" (CLOCK_MONOTONIC of the beats around it).
+ * "done NAME BEGIN_NS END_NS CPU_NS" (CLOCK_MONOTONIC of the beats around it, and the thread's own
+ * CPU time in between).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -77,12 +78,17 @@ static struct pmdp_publisher *publisher;
 static struct worker workers[MAX_LANES];
 static struct port ports[MAX_PORTS];
 
-static uint64_t now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 static void nap(uint64_t ns)
@@ -138,6 +144,7 @@ static void starve(struct pmdp_lane *lane, uint64_t pct, uint64_t ms)
 
 static void obey(struct worker *worker, struct pmdp_lane *lane, enum order order)
 {
+	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t begin_ns = now_ns();
 
 	switch (order) {
@@ -159,8 +166,9 @@ static void obey(struct worker *worker, struct pmdp_lane *lane, enum order order
 		return;
 	}
 	beat(lane);
-	say("done %s %llu %llu", worker->name, (unsigned long long)begin_ns,
-	    (unsigned long long)now_ns());
+	say("done %s %llu %llu %llu", worker->name, (unsigned long long)begin_ns,
+	    (unsigned long long)now_ns(),
+	    (unsigned long long)(read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns));
 }
 
 static void wait_asleep(struct worker *worker, struct pmdp_lane *lane)

@@ -70,12 +70,12 @@ class Publisher(Process):
         self._await_answer(command)
 
     def done(self, lane, count=1, timeout=TIMEOUT_S):
-        """(begin_ns, end_ns) of the count-th stall of this lane that is over."""
+        """(begin_ns, end_ns, cpu_ns) of the count-th stall of this lane that is over."""
         def over():
             lines = [line.split() for line in self.out().splitlines()]
             return [line for line in lines if line[:2] == ["done", lane]][count - 1:count]
         line = wait_for(over, timeout, f"{lane} to come back")[0]
-        return int(line[2]), int(line[3])
+        return tuple(int(value) for value in line[2:5])
 
     def quit(self):
         """Clean stop; the exit code."""
