@@ -22,10 +22,18 @@
 #ifndef PMDP_ABI_H
 #define PMDP_ABI_H
 
-#include <stdalign.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+#include <atomic>
+typedef std::atomic<uint64_t> pmdp_atomic_u64; // the same bytes
+#else
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+typedef _Atomic uint64_t pmdp_atomic_u64;
+#endif
 
 // "PMDPULSE" read as a little-endian number. Stored last, with release (label M1 pairs with M2).
 #define PMDP_MAGIC UINT64_C(0x45534c5550444d50)
@@ -72,15 +80,15 @@ struct pmdp_section_shm {
 // A cycle count and the CLOCK_MONOTONIC time at which it was read, refreshed by the owner several
 // times a second because a fixed frequency drifts about a millisecond in twenty minutes.
 struct pmdp_clock_pair_shm {
-	_Atomic uint64_t seq;      // W: owner, odd while writing (S1/S2)
-	_Atomic uint64_t ticks;    // W: owner, seq
-	_Atomic uint64_t mono_ns;  // W: owner, seq
-	_Atomic uint64_t ticks_hz; // W: owner, seq; 1000000000 for PMDP_CLOCK_MONOTONIC
+	pmdp_atomic_u64 seq;      // W: owner, odd while writing (S1/S2)
+	pmdp_atomic_u64 ticks;    // W: owner, seq
+	pmdp_atomic_u64 mono_ns;  // W: owner, seq
+	pmdp_atomic_u64 ticks_hz; // W: owner, seq; 1000000000 for PMDP_CLOCK_MONOTONIC
 };
 
 struct pmdp_header_shm {
 	// Constant once the magic stands.
-	_Atomic uint64_t magic; // W: creator, release (M1)
+	pmdp_atomic_u64 magic; // W: creator, release (M1)
 	uint32_t abi_version;
 	uint32_t segment_kind; // PMDP_SEGMENT_*
 	uint64_t segment_size_bytes;
@@ -101,14 +109,14 @@ struct pmdp_header_shm {
 
 	// Changes while the segment lives.
 	// W: owner, relaxed; the publisher's own sign of life
-	alignas(128) _Atomic uint64_t alive_ns;
-	_Atomic uint64_t flags; // W: owner, release (K1); PMDP_FLAG_*
+	alignas(128) pmdp_atomic_u64 alive_ns;
+	pmdp_atomic_u64 flags; // W: owner, release (K1); PMDP_FLAG_*
 	// W: owner, relaxed; one interval = MISSING, two = DEAD
-	_Atomic uint64_t keepalive_interval_ns;
-	_Atomic uint64_t gap_limit_ns; // W: owner, relaxed; gaps from here up become records
-	_Atomic uint64_t stopped_ns; // W: owner, release (T1); not 0: clean stop, before the unlink
+	pmdp_atomic_u64 keepalive_interval_ns;
+	pmdp_atomic_u64 gap_limit_ns; // W: owner, relaxed; gaps from here up become records
+	pmdp_atomic_u64 stopped_ns; // W: owner, release (T1); not 0: clean stop, before the unlink
 	// W: agent, release (R1/R2); events published so far (incidents segment)
-	_Atomic uint64_t n_events;
+	pmdp_atomic_u64 n_events;
 	uint64_t reserved2[2];
 	struct pmdp_clock_pair_shm clock;
 	uint64_t reserved3[52];
@@ -148,20 +156,20 @@ struct pmdp_header_shm {
  * (the beat first, then the word): docs/protocol.md, H1 to H4. beats == 0: the thread never beat.
  */
 struct pmdp_hot_shm {
-	alignas(128) _Atomic uint64_t beats; // W: lane, relaxed; one per iteration, wraps
-	_Atomic uint64_t beat_ticks;         // W: lane, relaxed; beat clock at that beat
-	_Atomic uint64_t crumb;              // W: lane, relaxed; breadcrumb
-	_Atomic uint64_t announce; // W: lane, relaxed; PMDP_ANNOUNCE_* | PMDP_REASON_* << 8
+	alignas(128) pmdp_atomic_u64 beats; // W: lane, relaxed; one per iteration, wraps
+	pmdp_atomic_u64 beat_ticks;         // W: lane, relaxed; beat clock at that beat
+	pmdp_atomic_u64 crumb;              // W: lane, relaxed; breadcrumb
+	pmdp_atomic_u64 announce; // W: lane, relaxed; PMDP_ANNOUNCE_* | PMDP_REASON_* << 8
 	// W: lane, relaxed, before announce; CLOCK_MONOTONIC, 0 = none; DOZING only
-	_Atomic uint64_t deadline_ns;
-	_Atomic uint64_t incarnation; // W: lane, relaxed; grows with every claim of this lane
-	_Atomic uint64_t n_gaps;      // W: lane, relaxed; self-timed gaps >= gap_limit_ns
-	_Atomic uint64_t gap_ticks;   // W: lane, relaxed; their sum
-	_Atomic uint64_t n_stalls;    // W: lane, relaxed; of these, gaps >= two keepalive intervals
-	_Atomic uint64_t stall_ticks; // W: lane, relaxed; their sum
-	_Atomic uint64_t last_stall_ticks;  // W: lane, relaxed; length of the newest stall
-	_Atomic uint64_t longest_gap_ticks; // W: lane, relaxed; since the claim
-	_Atomic uint64_t n_records;         // W: lane, release (R1/R2); records written so far
+	pmdp_atomic_u64 deadline_ns;
+	pmdp_atomic_u64 incarnation; // W: lane, relaxed; grows with every claim of this lane
+	pmdp_atomic_u64 n_gaps;      // W: lane, relaxed; self-timed gaps >= gap_limit_ns
+	pmdp_atomic_u64 gap_ticks;   // W: lane, relaxed; their sum
+	pmdp_atomic_u64 n_stalls;    // W: lane, relaxed; of these, gaps >= two keepalive intervals
+	pmdp_atomic_u64 stall_ticks; // W: lane, relaxed; their sum
+	pmdp_atomic_u64 last_stall_ticks;  // W: lane, relaxed; length of the newest stall
+	pmdp_atomic_u64 longest_gap_ticks; // W: lane, relaxed; since the claim
+	pmdp_atomic_u64 n_records;         // W: lane, release (R1/R2); records written so far
 	uint64_t reserved[3];
 };
 
@@ -227,8 +235,8 @@ struct pmdp_lane_body {
 
 struct pmdp_lane_shm {
 	// W: claimer, read-modify-write (the only one, C1/C2); 0 free, else tid
-	alignas(64) _Atomic uint64_t claimed;
-	_Atomic uint64_t seq; // W: lane, odd while writing (S1/S2)
+	alignas(64) pmdp_atomic_u64 claimed;
+	pmdp_atomic_u64 seq; // W: lane, odd while writing (S1/S2)
 	uint64_t reserved0[6];
 	struct pmdp_lane_body body; // W: lane, seq, in relaxed 64-bit words
 	uint64_t reserved1[16];
@@ -251,8 +259,8 @@ struct pmdp_record_body {
 // Record number n of a lane stands at index n % records_per_lane of its ring. seq is 2n + 1 while
 // it is written and 2n + 2 when whole: a reader proves a record whole and counts what it missed.
 struct pmdp_record_shm {
-	alignas(64) _Atomic uint64_t seq; // W: lane (R3/R4)
-	struct pmdp_record_body body;     // W: lane, relaxed
+	alignas(64) pmdp_atomic_u64 seq; // W: lane (R3/R4)
+	struct pmdp_record_body body;    // W: lane, relaxed
 	uint64_t reserved;
 };
 
@@ -290,10 +298,10 @@ struct pmdp_port_body {
 };
 
 struct pmdp_port_shm {
-	alignas(64) _Atomic uint64_t seq; // W: owner, odd while writing (S1/S2)
+	alignas(64) pmdp_atomic_u64 seq; // W: owner, odd while writing (S1/S2)
 	// W: owner, seq; grows when the slot gets a port, 0 = never used
-	_Atomic uint64_t slot_generation;
-	_Atomic uint64_t in_use; // W: owner, seq; 0 = free
+	pmdp_atomic_u64 slot_generation;
+	pmdp_atomic_u64 in_use; // W: owner, seq; 0 = free
 	uint64_t reserved[5];
 	struct pmdp_port_body body; // W: owner, seq, in relaxed 64-bit words
 	uint64_t reserved1[11];
@@ -355,19 +363,19 @@ struct pmdp_incident {
 // Event number n (from 0) of the ring stands at index n % n_items, with seq as in records. In the
 // table of open incidents, seq is a plain sequence word and in_use says whether the slot holds one.
 struct pmdp_event_shm {
-	alignas(64) _Atomic uint64_t seq; // W: agent (R3/R4 in the ring, S1/S2 in the table)
-	_Atomic uint64_t in_use;          // W: agent, seq; table only
+	alignas(64) pmdp_atomic_u64 seq; // W: agent (R3/R4 in the ring, S1/S2 in the table)
+	pmdp_atomic_u64 in_use;          // W: agent, seq; table only
 	uint64_t reserved[6];
 	struct pmdp_incident body; // W: agent, in relaxed 64-bit words
 	uint64_t reserved1;
 };
 
-_Static_assert(sizeof(struct pmdp_header_shm) == 1024, "header");
-_Static_assert(offsetof(struct pmdp_header_shm, alive_ns) == 512, "header, changing part");
-_Static_assert(sizeof(struct pmdp_hot_shm) == 128, "hot slot");
-_Static_assert(sizeof(struct pmdp_lane_shm) == 1024, "lane");
-_Static_assert(sizeof(struct pmdp_record_shm) == 64, "record");
-_Static_assert(sizeof(struct pmdp_port_shm) == 576, "port slot");
-_Static_assert(sizeof(struct pmdp_event_shm) == 2240, "event");
+static_assert(sizeof(struct pmdp_header_shm) == 1024, "header");
+static_assert(offsetof(struct pmdp_header_shm, alive_ns) == 512, "header, changing part");
+static_assert(sizeof(struct pmdp_hot_shm) == 128, "hot slot");
+static_assert(sizeof(struct pmdp_lane_shm) == 1024, "lane");
+static_assert(sizeof(struct pmdp_record_shm) == 64, "record");
+static_assert(sizeof(struct pmdp_port_shm) == 576, "port slot");
+static_assert(sizeof(struct pmdp_event_shm) == 2240, "event");
 
 #endif

@@ -189,6 +189,12 @@ void pmdp_lane_release(struct pmdp_lane *lane);
 // The gap path of pmdp_lane_beat: counts, records. Does not block; no system call.
 void pmdp_lane_gap(struct pmdp_lane *lane, uint64_t now_ticks);
 
+#ifdef __cplusplus
+#define PMDP_STORE_RELAXED(word, value) ((word)->store((value), std::memory_order_relaxed))
+#else
+#define PMDP_STORE_RELAXED(word, value) atomic_store_explicit((word), (value), memory_order_relaxed)
+#endif
+
 /*
  * One beat. now_ticks is the beat clock as the loop has read it anyway. Plain relaxed stores; a gap
  * longer than the histogram's floor (16 us) takes the out-of-line path.
@@ -200,8 +206,8 @@ static inline void pmdp_lane_beat(struct pmdp_lane *lane, uint64_t now_ticks)
 	if (__builtin_expect(now_ticks - lane->last_ticks >= lane->floor_ticks, 0))
 		pmdp_lane_gap(lane, now_ticks);
 	lane->last_ticks = now_ticks;
-	atomic_store_explicit(&hot->beat_ticks, now_ticks, memory_order_relaxed);
-	atomic_store_explicit(&hot->beats, ++lane->beats, memory_order_relaxed);
+	PMDP_STORE_RELAXED(&hot->beat_ticks, now_ticks);
+	PMDP_STORE_RELAXED(&hot->beats, ++lane->beats);
 }
 
 #define PMDP_CRUMB(stage, port, queue) \
@@ -211,7 +217,7 @@ static inline void pmdp_lane_beat(struct pmdp_lane *lane, uint64_t now_ticks)
 static inline void pmdp_lane_crumb(struct pmdp_lane *lane, uint64_t crumb)
 {
 	lane->last_crumb = crumb;
-	atomic_store_explicit(&lane->hot->crumb, crumb, memory_order_relaxed);
+	PMDP_STORE_RELAXED(&lane->hot->crumb, crumb);
 }
 
 /*
