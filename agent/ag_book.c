@@ -11,6 +11,9 @@
 #include "ag_merge.h"
 #include "ag_sink.h"
 
+// How long the raises of one look may be held up by searches for their causes.
+#define AG_SEARCH_NS UINT64_C(300000)
+
 // Room for one more, doubling. false: no memory, which is told once; the event is still published.
 static bool grow(struct ag_book *book, void **array, uint32_t n, uint32_t *n_max, size_t item_size)
 {
@@ -163,8 +166,13 @@ static void raise_incident(struct ag_book *book, const struct pmdp_watch_event *
 		return;
 	}
 	note_stall(open, event);
-	// The first look for a cause takes some 100 us: worth it, the raise mostly names the culprit then.
-	explain(book, open);
+	// The first look for a cause takes some 100 us: worth it, the raise mostly names the culprit
+	// then. When many threads stall at once, the later ones must not wait for all the searches.
+	if (!book->look_began_ns)
+		book->look_began_ns = ag_now_ns();
+	open->is_fresh = ag_now_ns() - book->look_began_ns > AG_SEARCH_NS;
+	if (!open->is_fresh)
+		explain(book, open);
 	publish(book, &open->incident);
 }
 
@@ -189,6 +197,7 @@ void ag_book_event(struct ag_book *book, const struct pmdp_watch_event *event)
 	open->incident = merged;
 	note_stall(open, event);
 	explain(book, open);
+	open->is_fresh = false;
 	publish(book, &open->incident);
 	if (event->incident.phase == PMDP_PHASE_CLEAR)
 		remove_open(book, open);
@@ -211,11 +220,13 @@ uint64_t ag_book_settle(struct ag_book *book)
 {
 	uint64_t retry_ns = 0;
 
+	book->look_began_ns = 0;
 	deliver(book);
 	for (uint32_t i = 0; i < book->n_opens; i++) {
 		struct ag_open *open = &book->opens[i];
-		bool is_due = open->retry_ns && open->retry_ns <= ag_now_ns();
+		bool is_due = open->is_fresh || (open->retry_ns && open->retry_ns <= ag_now_ns());
 
+		open->is_fresh = false;
 		if (is_due && explain(book, open))
 			tell_found(book, open);
 		if (open->retry_ns && (!retry_ns || open->retry_ns < retry_ns))

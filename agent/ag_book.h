@@ -5,7 +5,8 @@
  * its cause and evidence, publishes to the incident segment, then to the sinks.
  *
  * Every event of a stall is explained before it is published. The first search for a cause takes some
- * 100 us; what takes longer comes with a retry, and follows as an UPDATE.
+ * 100 us; what takes longer comes with a retry, and follows as an UPDATE. So does the first
+ * search itself for those of many raises at once that would have to wait for it.
  *
  * Call order: open (adopts what an earlier agent left open), ag_book_event for each event of a
  * look, ag_book_settle after the look and when its time has come, close.
@@ -26,6 +27,7 @@ struct ag_open {
 	struct pmdp_incident incident;
 	struct ag_explain what;
 	bool is_explainable;
+	bool is_fresh;            // raised in this look, not yet explained
 	bool has_final;           // explained with the stall's end
 	uint64_t retry_ns;        // 0: nothing more to learn for now
 	uint64_t cause_length_ns; // length of the stall that the present cause explains
@@ -39,8 +41,9 @@ struct ag_book {
 	uint32_t n_opens, n_opens_max;
 	struct pmdp_incident *outbox; // published, not yet at the sinks
 	uint32_t n_outbox, n_outbox_max;
-	uint64_t n_late;   // agent-late events so far
-	uint64_t n_events; // all events so far
+	uint64_t n_late;        // agent-late events so far
+	uint64_t n_events;      // all events so far
+	uint64_t look_began_ns; // first raise of this look, 0: none
 	bool is_memory_told;
 };
 

@@ -25,6 +25,7 @@ static struct {
 	uint32_t cause;
 	uint32_t culprit_pid;
 	bool is_more;
+	uint64_t takes_ns;
 	int n_asked;
 	uint64_t asked_end_ns;
 } answer;
@@ -36,6 +37,8 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	(void)diag;
 	answer.n_asked++;
 	answer.asked_end_ns = what->end_ns;
+	for (uint64_t end_ns = ag_now_ns() + answer.takes_ns; ag_now_ns() < end_ns;)
+		;
 	incident->cause = answer.cause;
 	if (answer.culprit_pid)
 		pmdp_incident_culprit(incident, "hog", answer.culprit_pid, answer.culprit_pid,
@@ -165,6 +168,38 @@ static void test_book_raise_carries_the_cause(void **state)
 	assert_int_equal(f->events[0].cause, PMDP_CAUSE_PREEMPTED);
 	assert_int_equal(f->events[0].culprit_pid, 99);
 	assert_int_equal(f->n_sunk, 1);
+}
+
+// Eight threads at once: the searches hold the raises up for a bounded time; all are explained.
+static void test_book_many_raises_do_not_wait_for_all_searches(void **state)
+{
+	struct fixture *f = *state;
+	int n_unexplained = 0;
+
+	answer.cause = PMDP_CAUSE_STOPPED;
+	answer.takes_ns = NS_PER_MS;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct pmdp_watch_event event = stall(PMDP_PHASE_RAISE, 100, 0);
+
+		event.key = 100 + i;
+		event.lane = i;
+		event.incident.thread_tid = 50 + i;
+		tell(f, event);
+	}
+	assert_int_equal(answer.n_asked, 1);
+	read_events(f);
+	assert_int_equal(f->n_events, 8);
+	for (int i = 0; i < 8; i++)
+		n_unexplained += f->events[i].cause == PMDP_CAUSE_UNKNOWN;
+	assert_int_equal(n_unexplained, 7);
+	ag_book_settle(&f->book);
+	read_events(f);
+	assert_int_equal(f->n_events, 7);
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(f->events[i].phase, PMDP_PHASE_UPDATE);
+		assert_int_equal(f->events[i].cause, PMDP_CAUSE_STOPPED);
+	}
+	assert_int_equal(f->n_sunk, 15);
 }
 
 static void test_book_short_stall_is_explained_at_once(void **state)
@@ -329,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_book_raise_carries_the_cause),
+		TEST(test_book_many_raises_do_not_wait_for_all_searches),
 		TEST(test_book_short_stall_is_explained_at_once),
 		TEST(test_book_clear_carries_what_was_found),
 		TEST(test_book_known_cause_is_not_given_up),
