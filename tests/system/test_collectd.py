@@ -2,8 +2,11 @@
 """The plugin in the real collectd: configuration and metrics in every state of the switch."""
 
 import os
+import re
 import signal
+import socket
 import time
+import urllib.request
 
 import pytest
 
@@ -13,6 +16,7 @@ from lib.wait import wait_for
 
 pytestmark = pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing())
 
+TOP = os.path.join(os.path.dirname(__file__), "../..")
 READ_LIMIT_S = 0.05
 ABSENT, UP, STOPPED, GONE, REFUSED = range(5)
 STATES = {"UNUSED": 0, "ALIVE": 1, "DEAD": 2, "GONE": 3, "MISSING": 4, "DOZING": 5, "SLEEP": 6}
@@ -23,7 +27,7 @@ STATUS = ("default", "switch_status")
 
 def types_of(prefix):
     """Names in the shipped types file that begin so."""
-    path = os.path.join(os.path.dirname(__file__), "../../contrib/collectd/pmdpulse_types.db")
+    path = os.path.join(TOP, "contrib/collectd/pmdpulse_types.db")
     with open(path, encoding="ascii") as file:
         return {line.split()[0] for line in file if line.startswith(prefix)}
 
@@ -331,3 +335,91 @@ def test_shutdown_is_quick(start_collectd, start_publisher):
     assert daemon.stop(signal.SIGTERM) == 0
     # collectd itself waits for its read threads, which sleep up to one interval.
     assert time.monotonic() - begin < 1 + INTERVAL_S
+
+
+# Prometheus
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def scrape(port):
+    """{(name, pmdpulse label, type label or None): value}, and {name: kind} of our metrics."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+        text = reply.read().decode("utf-8")
+    samples, kinds = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE collectd_pmdpulse_"):
+            kinds[line.split()[2]] = line.split()[3]
+        found = re.match(r'(collectd_pmdpulse_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} (\S+)', line)
+        if not found:
+            assert not line.startswith("collectd_pmdpulse_"), line
+            continue
+        labels = {name: re.sub(r"\\(.)", r"\1", value) for name, value in
+                  re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', found[2])}
+        assert labels.pop("instance") == "testhost", line
+        samples[found[1], labels.pop("pmdpulse"), labels.pop("type", None)] = float(found[3])
+        assert not labels, line
+    return samples, kinds
+
+
+def test_names_and_labels_in_prometheus(start_collectd, start_publisher):
+    if not os.path.exists("/usr/lib/collectd/write_prometheus.so"):
+        pytest.skip("collectd has no write_prometheus")
+    publisher = start_publisher(lanes=["pmd-c01/id:2"])
+    names = ["a.b", "a-b", 'a"b', "a\\b", "ü", "a/b", "x" * 63]
+    for name in names:
+        publisher.do(f"port {name} up")
+    port = free_port()
+    daemon = start_collectd(extra=f"""
+PluginDir "/usr/lib/collectd"
+LoadPlugin write_prometheus
+<Plugin write_prometheus>
+    Host "127.0.0.1"
+    Port "{port}"
+</Plugin>""")
+    state_is(daemon, "pmd-c01_id:2", "ALIVE")
+    samples, kinds = wait_for(lambda: [s for s in [scrape(port)] if s[0]], what="samples")[0]
+    prefix = "collectd_pmdpulse_"
+    thread = "default:pmd-c01_id:2"
+    assert samples[prefix + "switch_up", "default", None] == 1
+    assert samples[prefix + "thread_state", thread, None] == STATES["ALIVE"]
+    assert samples[prefix + "thread_beats_total", thread, None] > 0
+    assert (prefix + "thread_drops_packets_total", thread, "no_rule") in samples
+    assert (prefix + "thread_gap_bucket_total", thread, "+Inf") in samples
+    assert (prefix + "thread_stalled_seconds", thread, None) in samples
+    for name in names:
+        label = "default:" + name.replace("/", "_")
+        assert samples[prefix + "port_link", label, None] == 1
+        assert (prefix + "port_rx_bytes_total", label, None) in samples
+    with open(os.path.join(TOP, "docs/metrics.md"), encoding="utf-8") as file:
+        documented = dict(re.findall(r"^\| `(collectd_\w+)` \| (\w+) \|", file.read(), re.M))
+    assert kinds == {name: "counter" if kind == "count" else "gauge"
+                     for name, kind in documented.items()}
+
+
+def test_relabelling_of_the_documentation():
+    """The rules of docs/metrics.md, applied as Prometheus does, give the labels that they promise."""
+    with open(os.path.join(TOP, "docs/metrics.md"), encoding="utf-8") as file:
+        rules = re.findall(r"source_labels: \[(.*)\]\n *regex: (.*)\n *target_label: (\w+)", file.read())
+    assert len(rules) == 5
+
+    def relabel(**labels):
+        for sources, regex, target in rules:
+            found = re.fullmatch(regex, ";".join(labels.get(name.strip(), "")
+                                                 for name in sources.split(",")))
+            if found:
+                labels[target] = found[1]
+        return {key: value for key, value in labels.items()
+                if key in ("switch", "thread", "port", "reason", "le")}
+
+    assert relabel(__name__="collectd_pmdpulse_switch_up", pmdpulse="a.b") == {"switch": "a.b"}
+    assert relabel(__name__="collectd_pmdpulse_thread_drops_packets_total",
+                   pmdpulse="a:pmd-c01_id:2", type="mtu") == {
+        "switch": "a", "thread": "pmd-c01_id:2", "reason": "mtu"}
+    assert relabel(__name__="collectd_pmdpulse_port_link", pmdpulse="a:x:y") == {
+        "switch": "a", "port": "x:y"}
+    assert relabel(__name__="collectd_pmdpulse_thread_gap_bucket_total", pmdpulse="a:p",
+                   type="+Inf") == {"switch": "a", "thread": "p", "le": "+Inf"}

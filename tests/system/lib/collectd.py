@@ -38,6 +38,17 @@ def receiver():
     return folder
 
 
+def sanitizer_environment():
+    """What a daemon that was not built with the sanitizer needs to load a plugin that was."""
+    if "address" not in os.environ.get("SANITIZE", ""):
+        return None
+    found = subprocess.run([os.environ.get("CC", "gcc"), "-print-file-name=libasan.so"], check=True,
+                           capture_output=True, text=True).stdout.strip()
+    # The daemon's own leaks are not ours.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    return {"LD_PRELOAD": found, "ASAN_OPTIONS": options}
+
+
 class Collectd(Process):
     """collectd -f with its own configuration in folder. options: lines of our Plugin block."""
 
@@ -53,7 +64,8 @@ class Collectd(Process):
         lines = ([f'RunDir "{rundir}"'] if has_rundir else []) + list(options)
         with open(self.config_path, "w", encoding="utf-8") as file:
             file.write(self.configuration(lines, interval, extra, is_received))
-        super().__init__([DAEMON, *arguments, "-C", self.config_path], folder, name)
+        super().__init__([DAEMON, *arguments, "-C", self.config_path], folder, name,
+                         env=sanitizer_environment())
 
     def configuration(self, options, interval, extra, is_received):
         block = "\n".join("    " + line for line in options)
