@@ -20,6 +20,13 @@ static uint64_t take(uint64_t *from_ns, uint64_t want_ns)
 	return part_ns;
 }
 
+// Whether a task of this class would have to give way to a real-time thread.
+static bool is_fair_class(const char *name)
+{
+	return strcmp(name, "SCHED_OTHER") == 0 || strcmp(name, "SCHED_BATCH") == 0 ||
+	       strcmp(name, "SCHED_IDLE") == 0 || strcmp(name, "SCHED_EXT") == 0;
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -88,15 +95,15 @@ static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct 
 {
 	uint64_t want_ns = e->throttled_ns, got_ns;
 	bool is_stopped = e->state == 'T' || e->state == 't' || e->is_frozen;
-	bool is_fair_task = e->n_tasks == 0 || strcmp(e->tasks[0].sched_class, "SCHED_OTHER") == 0;
+	bool is_fair_task = e->n_tasks == 0 || is_fair_class(e->tasks[0].sched_class);
 
 	if (is_stopped)
 		return;
-	if (e->is_live && e->has_quota && e->state == 'R') {
+	if (e->has_quota && e->state == 'R' && (e->is_live || want_ns == 0)) {
 		if (want_ns == 0)
 			v->is_inferred = true;
 		want_ns += s->idle_ns;
-		if (e->was_throttled && is_fair_task)
+		if (e->is_live && e->was_throttled && is_fair_task)
 			want_ns += s->waited_ns;
 	}
 	got_ns = take(&s->idle_ns, want_ns);
@@ -131,8 +138,7 @@ static void share_tasks(const struct ag_evidence *e, struct ag_split *s, struct 
 	if (!e->is_fair) {
 		v->share_ns[PMDP_CAUSE_RT_THROTTLED] += take(&s->idle_ns, s->idle_ns);
 		for (i = 0; i < AG_N_TASKS && i < e->n_tasks; i++)
-			if (!e->tasks[i].is_irq &&
-			    strcmp(e->tasks[i].sched_class, "SCHED_OTHER") == 0)
+			if (!e->tasks[i].is_irq && is_fair_class(e->tasks[i].sched_class))
 				v->share_ns[PMDP_CAUSE_RT_THROTTLED] +=
 					take(&s->waited_ns, e->tasks[i].took_ns);
 	}
@@ -231,6 +237,7 @@ static void settle_inferred(const struct ag_evidence *e, struct ag_verdict *v)
 		v->is_inferred = !is_away_seen;
 		break;
 	case PMDP_CAUSE_PREEMPTED:
+	case PMDP_CAUSE_IRQ:
 	case PMDP_CAUSE_RT_THROTTLED:
 		v->is_inferred = !e->has_switches;
 		break;

@@ -130,6 +130,11 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	// The raise itself must not wait for the slower files; whoever asks again gets them.
 	ag_look_take(diag, lane, what->now_ns, is_first ? AG_LOOK_QUICK : AG_LOOK_FULL, &look);
 	ag_look_live(lane, &look);
+	// A thread may be moved out of its cgroup by the time its stall is over.
+	if (!what->end_ns && look.has_quota && look.quota.has_limit) {
+		lane->seen.has_quota = true;
+		lane->seen.was_throttled |= look.quota.n_throttled > 0;
+	}
 	ag_gather(diag, lane, what, &evidence);
 	ag_cause_decide(&evidence, &verdict);
 	ag_cause_render(&evidence, &verdict, incident);

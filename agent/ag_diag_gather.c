@@ -45,12 +45,12 @@ static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 	ag_perf_drain(lane->cpu->perf, what->now_ns);
 	runs = ag_perf_runs(lane->cpu->perf);
 	ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, &sum);
-	e->n_lost = runs->n_lost;
 	// Never seen on this CPU: it may run on another one, and these records are not about it.
 	if (sum.covered_ns == 0 || sum.unsure_ns == sum.covered_ns)
 		return;
 	e->has_switches = true;
 	e->covered_ns = sum.covered_ns;
+	e->n_lost = sum.covered_ns < e->window_ns ? runs->n_lost : 0;
 	e->ran_ns = sum.ran_ns;
 	e->waited_ns = sum.waited_ns;
 	e->idle_ns = sum.idle_ns;
@@ -86,17 +86,15 @@ static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint6
 			    uint64_t end_ns, struct ag_evidence *e)
 {
 	struct ag_growth g = ag_look_growth(lane, AG_COUNT_QUOTA, begin_ns, end_ns);
-	const struct ag_look *now = lane->n_live > 0 ? &lane->live[lane->n_live - 1] : NULL;
 	uint64_t span_ns;
 
 	e->is_virtual = diag->is_virtual;
-	e->has_quota = now && now->has_quota && now->quota.has_limit;
-	e->was_throttled = e->has_quota && now->quota.n_throttled > 0;
+	e->has_quota = lane->seen.has_quota;
+	e->was_throttled = lane->seen.was_throttled;
 	// A cgroup that the thread was moved into begins with counters of its own.
-	if (g.from && g.to->quota.n_throttled >= g.from->quota.n_throttled) {
+	if (g.from && g.from->cgroup_hash == g.to->cgroup_hash) {
 		e->n_throttled = g.to->quota.n_throttled - g.from->quota.n_throttled;
-		if (g.to->quota.throttled_ns > g.from->quota.throttled_ns)
-			e->throttled_ns = g.to->quota.throttled_ns - g.from->quota.throttled_ns;
+		e->throttled_ns = g.to->quota.throttled_ns - g.from->quota.throttled_ns;
 	}
 	g = ag_look_growth(lane, AG_COUNT_CPU, begin_ns, end_ns);
 	if (g.from) {

@@ -19,6 +19,7 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 	if (how == AG_LOOK_FULL && diag->has_mounts)
 		ag_cgroup_follow(&lane->cgroup, &diag->mounts, lane->pid, lane->tid);
 	out_look->has_quota = ag_cgroup_read(&lane->cgroup, &out_look->quota) == 0;
+	out_look->cgroup_hash = lane->cgroup.hash;
 	if (how != AG_LOOK_FULL)
 		return;
 	if (lane->core >= 0)
@@ -132,6 +133,20 @@ static const struct ag_look *base_before(const struct ag_watched *lane, enum ag_
 	return best;
 }
 
+// How long after the end of a stall a counter may be read and still tell about it alone: what is
+// booked at ticks, and at the end of a period of a quota, comes later.
+static uint64_t slack_ns(enum ag_counter counter)
+{
+	switch (counter) {
+	case AG_COUNT_RUNTIME:
+		return AG_TICK_NS;
+	case AG_COUNT_CPU:
+		return 4 * AG_TICK_NS;
+	default:
+		return UINT64_C(1000000000);
+	}
+}
+
 /*
  * Two looks inside the window tell about the window alone; a look before it brings in what happened
  * between it and the stall. So the pair inside is taken when it is long enough to mean something.
@@ -147,16 +162,17 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 	for (i = 0; i < lane->n_live; i++) {
 		if (!has(&lane->live[i], counter))
 			continue;
-		if (!first && lane->live[i].time_ns >= begin_ns)
+		if (!first)
 			first = &lane->live[i];
-		last = &lane->live[i];
+		if (!last || lane->live[i].time_ns <= end_ns + slack_ns(counter))
+			last = &lane->live[i];
 	}
 	if (!last)
 		return growth;
 	growth.to = last;
 	if (enough_ns < 5 * AG_TICK_NS)
 		enough_ns = 5 * AG_TICK_NS;
-	if (first && last->time_ns <= end_ns && last->time_ns - first->time_ns >= enough_ns) {
+	if (first->time_ns < end_ns && last->time_ns - first->time_ns >= enough_ns) {
 		growth.from = first;
 		growth.is_inside = true;
 		return growth;

@@ -24,6 +24,7 @@ struct ag_look {
 	bool has_runtime, has_quota, has_cpu, has_faults;
 	struct ag_proc_runtime runtime;
 	struct ag_cgroup_stat quota;
+	uint64_t cgroup_hash;
 	struct ag_cpu_stat cpu;
 	uint64_t n_min_faults, n_maj_faults;
 };
@@ -36,6 +37,7 @@ struct ag_seen {
 	char tracer_comm[PMDP_COMM_BYTES];
 	char tracer_class[PMDP_CLASS_BYTES];
 	char wchan[AG_WCHAN_BYTES];
+	bool has_quota, was_throttled; // of the cgroup it was in
 	bool is_frozen, is_thread_gone, is_process_gone;
 	uint32_t n_calls, n_ended_calls;
 };

@@ -15,12 +15,13 @@
 
 #define N_WAYS 4
 #define N_SETS 64
-#define AG_NAMES_FRESH_NS \
-	UINT64_C(1000000000) // a tid can be used again by another task after a while
+// Tasks rename themselves, and tids are used again.
+#define FRESH_NS UINT64_C(20000000)
 
 struct entry {
 	pid_t tid; // 0: free
 	uint64_t noted_ns;
+	bool is_class_seen; // it had the CPU when its class was read
 	struct ag_name name;
 };
 
@@ -142,19 +143,23 @@ void ag_names_get(struct ag_names *names, pid_t pid, pid_t tid, bool is_on_cpu, 
 {
 	struct entry *entry = find(names, tid);
 	struct ag_name *name = &entry->name;
-	bool is_stale = entry->noted_ns == 0 || now_ns - entry->noted_ns > AG_NAMES_FRESH_NS;
 	const char *class;
 
 	if (pid > 0)
 		name->pid = pid;
-	if (is_stale && look_up(tid, name) == 0)
-		entry->noted_ns = now_ns;
-	if (!name->comm[0] && names->starts)
-		ag_starts_find(names->starts, tid, name->comm, sizeof(name->comm));
+	if (entry->noted_ns == 0 || now_ns - entry->noted_ns > FRESH_NS) {
+		if (look_up(tid, name) == 0)
+			entry->noted_ns = now_ns;
+		else if (names->starts) // gone, and perhaps renamed since it was seen
+			ag_starts_find(names->starts, tid, entry->noted_ns, name->comm,
+				       sizeof(name->comm));
+	}
 	// A hog may be a real-time task only while it spins: what it was on the CPU counts.
-	class = is_on_cpu || !name->sched_class[0] ? class_of(tid) : NULL;
+	class = is_on_cpu || !entry->is_class_seen ? class_of(tid) : NULL;
 	if (class)
 		snprintf(name->sched_class, sizeof(name->sched_class), "%s", class);
+	if (class && is_on_cpu)
+		entry->is_class_seen = true;
 	*out_name = *name;
 	if (!out_name->comm[0])
 		snprintf(out_name->comm, sizeof(out_name->comm), "?");

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define MAX_STEPS 4 // parents asked for a name
 
 struct start {
+	uint64_t time_ns;
 	pid_t tid;
 	pid_t parent_tid; // 0: comm stands
 	char comm[16];
@@ -33,7 +35,7 @@ struct ag_starts {
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	char comm[16];
+	char comm[];
 };
 
 struct task_record {
@@ -89,20 +91,33 @@ void ag_starts_free(struct ag_starts *starts)
 	free(starts);
 }
 
+// With TID | TIME | CPU asked for, each record ends with pid, tid, time, cpu and a hole.
+static uint64_t time_of(const struct perf_event_header *header)
+{
+	uint64_t time_ns;
+
+	memcpy(&time_ns, (const uint8_t *)header + header->size - 16, sizeof(time_ns));
+	return time_ns;
+}
+
 static void keep(struct ag_starts *starts, const struct perf_event_header *header)
 {
 	struct start *start = &starts->kept[starts->n_kept % N_KEPT];
 
-	if (header->type == PERF_RECORD_COMM && header->size >= sizeof(struct comm_record)) {
+	if (header->type == PERF_RECORD_COMM && header->size >= sizeof(*header) + 8 + 24) {
 		const struct comm_record *r = (const void *)header;
+		size_t max =
+			header->size - sizeof(*header) - 8 - 24; // cut to a multiple of 8 bytes
 
-		*start = (struct start){.tid = (pid_t)r->tid};
-		snprintf(start->comm, sizeof(start->comm), "%.15s", r->comm);
+		*start = (struct start){.tid = (pid_t)r->tid, .time_ns = time_of(header)};
+		snprintf(start->comm, sizeof(start->comm), "%.*s", (int)max, r->comm);
 		starts->n_kept++;
 	} else if (header->type == PERF_RECORD_FORK && header->size >= sizeof(struct task_record)) {
 		const struct task_record *r = (const void *)header;
 
-		*start = (struct start){.tid = (pid_t)r->tid, .parent_tid = (pid_t)r->parent_tid};
+		*start = (struct start){.tid = (pid_t)r->tid,
+					.parent_tid = (pid_t)r->parent_tid,
+					.time_ns = time_of(header)};
 		starts->n_kept++;
 	}
 }
@@ -120,7 +135,7 @@ static void read_all(struct ag_starts *starts)
 	}
 }
 
-// A rename is newer than the start of the same task, whatever CPU it came from.
+// Starts and renames of one task can stand in the rings of several CPUs.
 static const struct start *newest(const struct ag_starts *starts, pid_t tid)
 {
 	uint64_t oldest = starts->n_kept > N_KEPT ? starts->n_kept - N_KEPT : 0, i;
@@ -128,11 +143,7 @@ static const struct start *newest(const struct ag_starts *starts, pid_t tid)
 
 	for (i = starts->n_kept; i-- > oldest;) {
 		start = &starts->kept[i % N_KEPT];
-		if (start->tid != tid)
-			continue;
-		if (start->parent_tid == 0)
-			return start;
-		if (!found)
+		if (start->tid == tid && (!found || start->time_ns > found->time_ns))
 			found = start;
 	}
 	return found;
@@ -154,7 +165,8 @@ static bool is_alive(pid_t tid, char *out_comm, size_t size)
 	return is_read;
 }
 
-int ag_starts_find(struct ag_starts *starts, pid_t tid, char *out_comm, size_t size)
+int ag_starts_find(struct ag_starts *starts, pid_t tid, uint64_t since_ns, char *out_comm,
+		   size_t size)
 {
 	const struct start *start;
 	int step;
@@ -162,7 +174,7 @@ int ag_starts_find(struct ag_starts *starts, pid_t tid, char *out_comm, size_t s
 	read_all(starts);
 	for (step = 0; step < MAX_STEPS; step++) {
 		start = newest(starts, tid);
-		if (!start)
+		if (!start || (step == 0 && start->time_ns < since_ns))
 			return -ENOENT;
 		if (start->parent_tid == 0) {
 			snprintf(out_comm, size, "%s", start->comm);

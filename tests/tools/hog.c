@@ -7,9 +7,9 @@
  *	    [--name COMM] [--tasks N] [--burst-us US --pause-us US] [--at NS] [--threads]
  *
  * Spins on core N for MS milliseconds (at most 1000) of its own clock. A real-time class is taken
- * just before the spin and given back after it. --tasks N: N processes that do so at once; --threads:
- * as threads of one process. With --burst-us it spins and sleeps in turn. --at: begin at that time of
- * CLOCK_MONOTONIC. Without --name, a random one. Prints one JSON line a task:
+ * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after it.
+ * --tasks N: as N processes; --threads: as N threads of one process. With --burst-us it spins and
+ * sleeps in turn. Without --name, a random one. Prints one JSON line a task:
  * {"pid","tid","comm","class","begin_ns","end_ns","spun_ns"}; spun_ns leaves out what it lost
  * to others, as far as its clock shows it (gaps from 50 us up).
  */
@@ -132,10 +132,11 @@ static void *be_hog(void *arg)
 		set_class(opt.policy, 0);
 	if (opt.nice && setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), opt.nice))
 		die("setpriority");
-	if (opt.at_ns)
-		sleep_until(opt.at_ns);
+	// A hog that is due at a time must not wait for a CPU that others hold by then.
 	if (is_rt)
 		set_class(opt.policy, opt.prio);
+	if (opt.at_ns)
+		sleep_until(opt.at_ns);
 	begin_ns = now_ns();
 	until_ns = begin_ns + opt.ms * 1000000;
 	if (!burst_ns)
