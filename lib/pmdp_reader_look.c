@@ -31,7 +31,12 @@ static void take_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_s
 		reader->pair = pair;
 }
 
-// Header and hot table, in one read where they lie side by side.
+/*
+ * Header and hot table, in one read where they lie side by side. A copy runs from low to high addresses:
+ * the flags and stopped_ns come before the slots (K2, T2), and in a slot the counts before the
+ * lengths (H2) and the beat before its gap (H3). Where a copy should do otherwise, a count or a gap
+ * is told one look later; what could raise a false alarm is read again by confirm().
+ */
 static int read_front(const struct pmdp_reader *reader)
 {
 	const struct pmdp_reader_section *s = &reader->hot;
