@@ -16,6 +16,7 @@ static void emit(const struct cp_object *object, enum cp_type_id id, const char 
 	vl.values = values;
 	vl.values_len = cp_types[id].n_sources;
 	vl.time = object->time;
+	vl.interval = object->interval;
 	sstrncpy(vl.host, hostname_g, sizeof(vl.host));
 	sstrncpy(vl.plugin, "pmdpulse", sizeof(vl.plugin));
 	sstrncpy(vl.plugin_instance, object->label, sizeof(vl.plugin_instance));

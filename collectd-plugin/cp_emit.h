@@ -13,7 +13,8 @@
 // What the values of one object have in common.
 struct cp_object {
 	const char *label; // plugin instance (cp_label.h)
-	uint64_t time;     // cdtime_t, the same for one read
+	uint64_t time;     // cdtime_t, the same for one round
+	uint64_t interval; // cdtime_t
 };
 
 // detail (type instance) may be NULL.

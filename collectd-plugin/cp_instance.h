@@ -5,7 +5,7 @@
  *
  * The table only grows until cp_instances_clear(): a pointer stays good, and a walk over
  * cp_instances_count() entries needs no lock. Any thread may add (discovery by the look thread and
- * by the read callback); a mutex, held for a few stores only, orders the additions.
+ * by the values thread); a mutex, held for a few stores only, orders the additions.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 #define CP_MAX_INSTANCES 64
 
-// W: look thread. R: read callback. Relaxed: each number stands for itself.
+// W: look thread. R: values thread. Relaxed: each number stands for itself.
 struct cp_relay_numbers {
 	_Atomic uint64_t is_agent_up;
 	_Atomic uint64_t agent_alive_ns; // CLOCK_MONOTONIC of its last sign of life, 0 never
@@ -42,7 +42,7 @@ struct cp_instance {
 	char name[PMDP_INSTANCE_BYTES];
 	struct cp_relay_numbers numbers;
 	struct cp_relay *relay;     // the look thread's
-	struct cp_sampler *sampler; // the read callback's
+	struct cp_sampler *sampler; // the values thread's
 };
 
 // Existing or new. NULL: the table is full or there is no memory.

@@ -17,7 +17,7 @@
 
 static struct cp_instance placeholder = {.name = "default"};
 
-static double mono_s(void)
+double cp_mono_s(void)
 {
 	struct timespec ts;
 
@@ -34,7 +34,7 @@ static void emit_switch(const struct cp_object *object, const struct cp_sample *
 {
 	const struct cp_process *process = &sample->process;
 	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is
-		// gone
+						   // gone
 	uint64_t n_in_state[PMDP_N_STATES] = {0};
 
 	cp_gauge(object, CP_T_SWITCH_UP, NULL, sample->status == PMDP_WATCH_UP);
@@ -61,7 +61,7 @@ static void emit_switch(const struct cp_object *object, const struct cp_sample *
 	}
 }
 
-static void emit_threads(const char *instance, cdtime_t time, const struct cp_sample *sample)
+static void emit_threads(const struct cp_object *of, const struct cp_sample *sample)
 {
 	size_t n = 0, n_max = sample->n_threads;
 	const char **names = calloc(n_max + 1, sizeof(*names)),
@@ -79,9 +79,10 @@ static void emit_threads(const char *instance, cdtime_t time, const struct cp_sa
 		names[n] = thread->body.name;
 		slots[n++] = thread->slot;
 	}
-	if (n > 0 && cp_label_set_fill(set, instance, names, slots, n, labels) == 0)
+	if (n > 0 && cp_label_set_fill(set, of->label, names, slots, n, labels) == 0)
 		for (size_t i = 0; i < n; i++)
-			cp_emit_thread(&(struct cp_object){labels[i], time}, threads[i], sample);
+			cp_emit_thread(&(struct cp_object){labels[i], of->time, of->interval},
+				       threads[i], sample);
 	cp_label_set_free(set);
 	free(slots);
 	free(threads);
@@ -89,7 +90,7 @@ static void emit_threads(const char *instance, cdtime_t time, const struct cp_sa
 	free(names);
 }
 
-static void emit_ports(const char *instance, cdtime_t time, const struct cp_sample *sample)
+static void emit_ports(const struct cp_object *of, const struct cp_sample *sample)
 {
 	size_t n = sample->n_ports;
 	const char **names = calloc(n + 1, sizeof(*names)),
@@ -102,9 +103,9 @@ static void emit_ports(const char *instance, cdtime_t time, const struct cp_samp
 			names[i] = sample->ports[i].body.name;
 			slots[i] = sample->ports[i].slot;
 		}
-		if (cp_label_set_fill(set, instance, names, slots, n, labels) == 0)
+		if (cp_label_set_fill(set, of->label, names, slots, n, labels) == 0)
 			for (size_t i = 0; i < n; i++)
-				cp_emit_port(&(struct cp_object){labels[i], time},
+				cp_emit_port(&(struct cp_object){labels[i], of->time, of->interval},
 					     &sample->ports[i].body);
 	}
 	cp_label_set_free(set);
@@ -113,9 +114,9 @@ static void emit_ports(const char *instance, cdtime_t time, const struct cp_samp
 	free(names);
 }
 
-static void read_instance(struct cp_instance *instance, cdtime_t time)
+static void do_instance(struct cp_instance *instance, const struct cp_round *round)
 {
-	const struct cp_object object = {instance->name, time};
+	const struct cp_object object = {instance->name, round->time, round->interval};
 	const struct cp_sample *sample;
 
 	if (instance->sampler == NULL)
@@ -124,20 +125,23 @@ static void read_instance(struct cp_instance *instance, cdtime_t time)
 		return;
 	sample = cp_sampler_step(instance->sampler);
 	emit_switch(&object, sample);
-	emit_threads(instance->name, time, sample);
-	emit_ports(instance->name, time, sample);
+	emit_threads(&object, sample);
+	emit_ports(&object, sample);
 	cp_emit_relay(&object, &instance->numbers, sample->now_ns);
 }
 
-static void emit_duration(const struct cp_instance *instance, cdtime_t time, double read_s)
+static void emit_durations(const struct cp_instance *instance, const struct cp_round *round,
+			   double round_s)
 {
-	cp_gauge(&(struct cp_object){instance->name, time}, CP_T_READ_DURATION, NULL, read_s);
+	const struct cp_object object = {instance->name, round->time, round->interval};
+
+	cp_gauge(&object, CP_T_READ_DURATION, NULL, round->callback_s);
+	cp_gauge(&object, CP_T_ROUND_DURATION, NULL, round_s);
 }
 
-int cp_metrics_read(void)
+void cp_metrics_dispatch(const struct cp_round *round)
 {
-	cdtime_t time = cdtime();
-	double begin_s = mono_s(), read_s;
+	double begin_s = cp_mono_s(), round_s;
 	size_t n;
 
 	if (cp_config.n_instances == 0)
@@ -145,15 +149,14 @@ int cp_metrics_read(void)
 	n = cp_instances_count();
 	// Before any instance was seen, the default one is reported as not up.
 	if (n == 0)
-		read_instance(&placeholder, time);
+		do_instance(&placeholder, round);
 	for (size_t i = 0; i < n; i++)
-		read_instance(cp_instances_at(i), time);
-	read_s = mono_s() - begin_s;
+		do_instance(cp_instances_at(i), round);
+	round_s = cp_mono_s() - begin_s;
 	if (n == 0)
-		emit_duration(&placeholder, time, read_s);
+		emit_durations(&placeholder, round, round_s);
 	for (size_t i = 0; i < n; i++)
-		emit_duration(cp_instances_at(i), time, read_s);
-	return 0;
+		emit_durations(cp_instances_at(i), round, round_s);
 }
 
 void cp_metrics_clear(void)

@@ -5,7 +5,17 @@
  */
 #pragma once
 
-// The read callback: always 0, since collectd would call one that fails less and less often.
-int cp_metrics_read(void);
+#include <stdint.h>
+
+struct cp_round {
+	uint64_t time, interval; // cdtime_t, of the read callback
+	double callback_s;       // what it took
+};
+
+// One round, of the values thread.
+void cp_metrics_dispatch(const struct cp_round *round);
 // Frees what the placeholder instance needed.
 void cp_metrics_clear(void);
+
+// CLOCK_MONOTONIC in seconds.
+double cp_mono_s(void);

@@ -13,11 +13,13 @@
 #include "cp_notify.h"
 #include "cp_relay.h"
 #include "cp_sample.h"
+#include "cp_values.h"
 #include "cp_watch.h"
 
 static int on_shutdown(void)
 {
-	// The look thread first: nobody hands over any more when the queue closes.
+	// The look thread before the queue: nobody hands over any more when it closes.
+	cp_values_stop();
 	cp_watch_stop();
 	cp_notify_stop();
 	cp_instances_clear(cp_relay_free, cp_sampler_free);
@@ -36,9 +38,11 @@ static int on_init(void)
 	is_done = true;
 	for (size_t i = 0; i < cp_config.n_instances; i++)
 		cp_instances_add(cp_config.instances[i]);
-	if (cp_config.is_dispatching)
-		plugin_register_read("pmdpulse", cp_metrics_read);
-	if (cp_config.is_notifying)
+	if (cp_config.is_dispatching) {
+		rc = cp_values_start();
+		plugin_register_read("pmdpulse", cp_values_read);
+	}
+	if (rc == 0 && cp_config.is_notifying)
 		rc = cp_notify_start();
 	if (rc == 0)
 		rc = cp_watch_start();

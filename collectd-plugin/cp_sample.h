@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * One instance as the read callback sees it: a private copy of its segment, by pread alone.
+ * One instance as the values thread sees it: a private copy of its segment, by pread alone.
  *
  * What was last seen stays when the switch is gone: its threads then count as GONE (killed) or
  * UNUSED (clean stop), its links as unknown, its counters as they were, until the next switch. The
- * read callback's alone; no wait, no lock.
+ * values thread's alone; no wait, no lock.
  */
 #pragma once
 

@@ -115,5 +115,7 @@ const struct cp_type cp_types[CP_N_TYPES] = {
 	  COUNT("value")),
 	T(NOTIFICATIONS_QUEUED, "notifications_queued", "waiting for a receiver",
 	  GAUGE("value", 0, NAN)),
-	T(READ_DURATION, "read_duration", "what this read took", GAUGE("seconds", 0, NAN)),
+	T(READ_DURATION, "read_duration", "what the read callback took", GAUGE("seconds", 0, NAN)),
+	T(ROUND_DURATION, "round_duration", "what it took to read and queue all values",
+	  GAUGE("seconds", 0, NAN)),
 };

@@ -43,7 +43,7 @@ def start_collectd(processes, rundir, folder):
 
 def check_reads_are_quick(daemon):
     took = [read[key]["seconds"] for read in daemon.reads()
-            for key in read if key[1] == "read_duration" and read[key]["seconds"] is not None]
+            for key in read if key[1] == "read_duration"]
     assert took and max(took) < READ_LIMIT_S, took
 
 
@@ -197,7 +197,7 @@ def test_a_stall_is_seen_while_it_lasts_and_after(start_collectd, start_publishe
         before[label, "thread_stalls", ""]["value"] + 1
     assert values[label, "thread_stalled", ""]["seconds"] >= 0.1
     assert values["default:p2", "thread_state", ""]["value"] == STATES["ALIVE"]
-    begin, end = publisher.done("p1")
+    begin, end = publisher.done("p1")[:2]
     state_is(daemon, "p1", "ALIVE")
     values = daemon.latest()
     assert values[label, "thread_stalls", ""]["value"] == \
