@@ -4,16 +4,17 @@
  * Layout of a pmdpulse segment: the bytes that a publisher and its readers agree on.
  *
  * A segment is one file on a tmpfs. NAME.ring is written by the process whose threads are watched,
- * NAME.incidents by the agent. Both begin with struct pmdp_header_shm, which lists the sections that
- * follow; a reader looks a section up by its kind, ignores the kinds that it does not know, and uses
- * the item size found in the header as the stride, so that a later version can append fields.
+ * NAME.incidents by the agent. Both begin with struct pmdp_header_shm, which lists the sections
+ * that follow; a reader looks a section up by its kind, ignores the kinds that it does not know,
+ * and uses the item size found in the header as the stride, so that a later version can append
+ * fields.
  *
  * This header holds layout only: no function, no pointer, no enum, bool or long. All integers are
- * little-endian (x86-64 and aarch64; a big-endian writer has another magic and is refused).
- * Times are nanoseconds of CLOCK_MONOTONIC (_ns), or units of the segment's beat clock (_ticks, see
- * PMDP_CLOCK_*); wall-clock time (_realtime_us) stands only in incidents. Holes are named reserved and
- * are written as 0. docs/abi.md is the byte map, tests/unit/abi.txt the table that a test compares
- * with offsetof; a change of either is a new PMDP_ABI_VERSION.
+ * little-endian (x86-64 and aarch64; a big-endian writer has another magic and is refused). Times
+ * are nanoseconds of CLOCK_MONOTONIC (_ns), or units of the segment's beat clock (_ticks, see
+ * PMDP_CLOCK_*); wall-clock time (_realtime_us) stands only in incidents. Holes are named reserved
+ * and are written as 0. docs/abi.md is the byte map, tests/unit/abi.txt the table that a test
+ * compares with offsetof; a change of either is a new PMDP_ABI_VERSION.
  *
  * Each field says who writes it and in which order. W: writer. R: always "any reader, by pread".
  * "lane" is the one thread that claimed the lane. "owner" is the publisher's housekeeping (control
@@ -148,12 +149,13 @@ struct pmdp_header_shm {
 #define PMDP_REASON_STOP 5
 
 /*
- * The hot slot of a lane: everything that the judgement needs, so that one read of this table is one
- * look at all threads. 128 bytes, because the spatial prefetcher pairs 64-byte lines. Written by the
- * lane alone, with plain relaxed stores, in this order: an announcement before the beats stop, the
- * gap fields before the beat that ends the gap, lengths before the counts that tell of them: within
- * the slot from high to low addresses, while a look reads from low to high. POLLING is the exception
- * (the beat first, then the word): docs/protocol.md, H1 to H4. beats == 0: the thread never beat.
+ * The hot slot of a lane: everything that the judgement needs, so that one read of this table is
+ * one look at all threads. 128 bytes, because the spatial prefetcher pairs 64-byte lines. Written
+ * by the lane alone, with plain relaxed stores, in this order: an announcement before the beats
+ * stop, the gap fields before the beat that ends the gap, lengths before the counts that tell of
+ * them: within the slot from high to low addresses, while a look reads from low to high. POLLING is
+ * the exception (the beat first, then the word): docs/protocol.md, H1 to H4. beats == 0: the thread
+ * never beat.
  */
 struct pmdp_hot_shm {
 	alignas(128) pmdp_atomic_u64 beats; // W: lane, relaxed; one per iteration, wraps
@@ -221,14 +223,14 @@ struct pmdp_hot_shm {
 
 // What a lane says about itself. One snapshot is consistent in itself.
 struct pmdp_lane_body {
-	char name
-		[PMDP_LANE_NAME_BYTES]; // the thread's name, as in /proc/PID/task/TID/comm or longer
-	uint32_t kind;                  // PMDP_LANE_*
-	uint32_t tid;                   // kernel thread id in the header's pid namespace
-	int32_t core;                   // CPU it is bound to, -1 = none
-	int32_t numa;                   // -1 = unknown
-	uint64_t thread_start_ticks;    // field 22 of /proc/PID/task/TID/stat
-	uint64_t snapshot_ticks;        // beat clock when this copy was made
+	// the thread's name, as in /proc/PID/task/TID/comm or longer
+	char name[PMDP_LANE_NAME_BYTES];
+	uint32_t kind;               // PMDP_LANE_*
+	uint32_t tid;                // kernel thread id in the header's pid namespace
+	int32_t core;                // CPU it is bound to, -1 = none
+	int32_t numa;                // -1 = unknown
+	uint64_t thread_start_ticks; // field 22 of /proc/PID/task/TID/stat
+	uint64_t snapshot_ticks;     // beat clock when this copy was made
 	uint64_t counters[PMDP_N_COUNTERS];
 	uint64_t gap_hist[PMDP_N_HIST];
 };
@@ -331,8 +333,9 @@ struct pmdp_evidence {
 #define PMDP_COMM_BYTES 16
 #define PMDP_CLASS_BYTES 16
 
-// One event of an incident. The text line, the JSON, the journal fields and the collectd notification
-// are renderings of this struct. Absent parts: thread_tid 0 and an empty name, culprit_pid 0.
+// One event of an incident. The text line, the JSON, the journal fields and the collectd
+// notification are renderings of this struct. Absent parts: thread_tid 0 and an empty name,
+// culprit_pid 0.
 struct pmdp_incident {
 	char id[PMDP_ID_BYTES]; // INSTANCE-GENERATION-N, the same for all events of an incident
 	uint64_t seq;           // counts every event of one incidents segment

@@ -217,8 +217,8 @@ static void record_announcement(struct pmdp_lane *lane, uint64_t now_ticks, uint
 	push_record(lane, &record);
 }
 
-// The last beat before a pause, so that a stall just before it is timed. Not while keepalive is off:
-// then the time since the last beat means nothing.
+// The last beat before a pause, so that a stall just before it is timed. Not while keepalive is
+// off: then the time since the last beat means nothing.
 static void beat_before_pause(struct pmdp_lane *lane, uint64_t now_ticks)
 {
 	uint64_t flags = atomic_load_explicit(&lane->pub->header->flags, memory_order_relaxed);

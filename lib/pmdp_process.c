@@ -39,7 +39,8 @@ static int read_stat(const char *path, char *out_state, uint64_t *out_start_tick
 
 	if (len < 0)
 		return len == -ENOENT ? -ESRCH : (int)len;
-	// Field 2 is the name in brackets, and may hold blanks and brackets itself: look from the end.
+	// Field 2 is the name in brackets, and may hold blanks and brackets itself: look from the
+	// end.
 	p = strrchr(text, ')');
 	if (!p || p[1] != ' ' || !p[2])
 		return -EBADMSG;

@@ -14,8 +14,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * State letter, start time (field 22, clock ticks since boot) and number of threads of a process (pid
- * 0: this one), or of one of its threads (tid not 0). Outputs may be NULL.
+ * State letter, start time (field 22, clock ticks since boot) and number of threads of a process
+ * (pid 0: this one), or of one of its threads (tid not 0). Outputs may be NULL.
  * -ESRCH: no such process or thread. -EBADMSG: an unknown format. -errno of open and read.
  */
 int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out_start_ticks,
@@ -24,7 +24,8 @@ int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out
 // Start time of the calling thread. 0 or -errno.
 int pmdp_process_thread_start(uint64_t *out_start_ticks);
 
-// 1: runs, and is the one that started then. 0: gone, a zombie, or another process. -errno: unknown.
+// 1: runs, and is the one that started then. 0: gone, a zombie, or another process. -errno:
+// unknown.
 int pmdp_process_alive(uint32_t pid, uint64_t start_ticks);
 
 // Inode of this process's pid namespace, 0 when unknown.
@@ -34,8 +35,8 @@ uint64_t pmdp_process_pidns(void);
 int pmdp_process_boot_id(uint8_t out_id[16]);
 
 /*
- * Is the writer named in a header alive? header is a private copy or one's own; fd, where not -1, is
- * open on the segment file. 1 yes; 0 no; -EXDEV: another pid namespace, and nothing else tells.
+ * Is the writer named in a header alive? header is a private copy or one's own; fd, where not -1,
+ * is open on the segment file. 1 yes; 0 no; -EXDEV: another pid namespace, and nothing else tells.
  */
 int pmdp_process_writer_alive(const struct pmdp_header_shm *header, int fd);
 

@@ -84,10 +84,9 @@ static int check_file(int fd, const struct pmdp_reader_opts *opts, uint64_t *out
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    !(opts->has_publisher_uid && st.st_uid == opts->publisher_uid)) {
 		if (reason && reason_size)
-			snprintf(
-				reason, reason_size,
-				"owned by uid %u, which is neither root, oneself nor the publisher-user",
-				(unsigned int)st.st_uid);
+			snprintf(reason, reason_size,
+				 "owned by uid %u: neither root, oneself nor publisher-user",
+				 (unsigned int)st.st_uid);
 		return -EPERM;
 	}
 	*out_size_bytes = (uint64_t)st.st_size;

@@ -3,8 +3,8 @@
 /*
  * What the parts of the reading side share. Internal to lib/.
  *
- * Every byte of a segment comes in through pmdp_reader_fetch(), by pread or, from a mapping of the same
- * process, by relaxed loads. A short read is -EBADMSG: the file was truncated.
+ * Every byte of a segment comes in through pmdp_reader_fetch(), by pread or, from a mapping of the
+ * same process, by relaxed loads. A short read is -EBADMSG: the file was truncated.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 // The part of the header that never changes once the magic stands.
 #define PMDP_HEADER_CONST_BYTES offsetof(struct pmdp_header_shm, alive_ns)
 
-// How often a copy under a sequence word is tried. A healthy writer stands in an update for less than a
-// microsecond out of some milliseconds; a tenth miss in a row means that it is stuck there.
+// How often a copy under a sequence word is tried. A healthy writer stands in an update for less
+// than a microsecond out of some milliseconds; a tenth miss in a row means that it is stuck there.
 #define PMDP_READ_TRIES 10
 
 struct pmdp_reader_section {
@@ -55,8 +55,8 @@ int pmdp_reader_attach(struct pmdp_reader *reader, uint64_t file_size_bytes, cha
 // constant part is not what it was.
 int pmdp_reader_refresh(struct pmdp_reader *reader);
 
-// S2: copy size bytes at offset under the sequence word at seq_offset. -EAGAIN after PMDP_READ_TRIES,
-// or an error of fetch; out then holds a copy that may be torn.
+// S2: copy size bytes at offset under the sequence word at seq_offset. -EAGAIN after
+// PMDP_READ_TRIES, or an error of fetch; out then holds a copy that may be torn.
 int pmdp_reader_copy(const struct pmdp_reader *reader, uint64_t seq_offset, uint64_t offset,
 		     void *out, size_t size);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The checks of an attach. Nothing found in the file is believed: each number is checked against the
- * size of the file and the bounds of pmdp_abi.h, once, in a private copy; later reads use that copy.
+ * The checks of an attach. Nothing found in the file is believed: each number is checked against
+ * the size of the file and the bounds of pmdp_abi.h, once, in a private copy; later reads use that
+ * copy.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -32,10 +32,10 @@ static void take_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_s
 }
 
 /*
- * Header and hot table, in one read where they lie side by side. A copy runs from low to high addresses:
- * the flags and stopped_ns come before the slots (K2, T2), and in a slot the counts before the
- * lengths (H2) and the beat before its gap (H3). Where a copy should do otherwise, a count or a gap
- * is told one look later; what could raise a false alarm is read again by confirm().
+ * Header and hot table, in one read where they lie side by side. A copy runs from low to high
+ * addresses: the flags and stopped_ns come before the slots (K2, T2), and in a slot the counts
+ * before the lengths (H2) and the beat before its gap (H3). Where a copy should do otherwise, a
+ * count or a gap is told one look later; what could raise a false alarm is read again by confirm().
  */
 static int read_front(const struct pmdp_reader *reader)
 {
@@ -140,8 +140,9 @@ static void convert(const struct pmdp_reader *reader, const struct pmdp_hot_shm 
 /*
  * A slot is copied word by word while its thread runs, so a copy can hold an old beat beside a new
  * word of announcement. That looks like a thread that should poll and does not. So a lane whose
- * announcement or incarnation is new, or whose beat is old, is read once more: when both copies agree
- * in announcement and incarnation, what the second holds was true while the announcement was (H4).
+ * announcement or incarnation is new, or whose beat is old, is read once more: when both copies
+ * agree in announcement and incarnation, what the second holds was true while the announcement was
+ * (H4).
  */
 static bool is_doubtful(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before,
 			uint64_t now_ns, uint64_t interval_ns)

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * Rings of numbered items: a lane's records, the events of an incidents segment. The writer never
- * waits, so a slow reader is lapped; each item proves itself by its own number (R3/R4), and what was
- * overwritten before it could be read is counted one by one.
+ * waits, so a slow reader is lapped; each item proves itself by its own number (R3/R4), and what
+ * was overwritten before it could be read is counted one by one.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int read_item(const struct pmdp_reader *reader, const struct ring *ring, 
 	if (rc < 0)
 		return rc;
 	if (before != whole)
-		return 0; // of a later lap, or never written here: the count says that it was published
+		return 0; // of a later lap: the count says that it was published
 	atomic_thread_fence(memory_order_acquire); // R4a: the number before the payload
 	rc = pmdp_reader_fetch(reader, at + ring->body_offset, out, ring->body_size);
 	if (rc < 0)

@@ -116,7 +116,8 @@ int pmdp_instances(const char *rundir, const char *suffix, char (*out_names)[PMD
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
-	// All are collected before the first n are handed out, so that these are the first in order.
+	// All are collected before the first n are handed out, so that these are the first in
+	// order.
 	while ((entry = readdir(dir)) != NULL) {
 		if (n_found == n_room) {
 			more = realloc(names, (n_room + 32) * sizeof *names);

@@ -6,18 +6,18 @@
  *
  * Call order:
  *
- *	pmdp_segment_create(&opts, &seg)    file without a name, sized, mapped, zeroed, header filled
+ *	pmdp_segment_create(&opts, &seg)    file without a name, sized, mapped, header filled
  *	... fill seg.header's changing part and the sections ...
  *	pmdp_segment_publish(&seg)          magic (M1), then the name: readers see it from here on
  *	pmdp_segment_close(&seg, ...)       also undoes a create that was never published
  *
  * Take-over (docs/protocol.md). The file is made without a name (O_TMPFILE), so that a process that
- * is killed meanwhile leaves nothing. Two record locks (open file description locks, released by the
- * kernel at death, never taken by readers) stand on the file itself:
- *	byte 0  held by the writer as long as it lives: tells a living writer of another pid namespace
- *	byte 1  held for a moment by who takes the name over or gives it up: decides between two starters
- * A predecessor that is alive refuses the take-over with -EEXIST; alive means: not stopped, same boot, and
- * its pid with the same start time runs, or, in another pid namespace, byte 0 is locked.
+ * is killed meanwhile leaves nothing. Two record locks (open file description locks, released by
+ * the kernel at death, never taken by readers) stand on the file itself:
+ *	byte 0  held by the writer as long as it lives: tells where its pid can't
+ *	byte 1  held for a moment by who takes the name over or gives it up
+ * A predecessor that is alive refuses the take-over with -EEXIST; alive means: not stopped, same
+ * boot, and its pid with the same start time runs, or, in another pid namespace, byte 0 is locked.
  *
  * One thread at a time. All functions may block on file-system calls.
  */
@@ -48,7 +48,7 @@ struct pmdp_segment_opts {
 	uint32_t clock_kind;   // PMDP_CLOCK_*
 	uint32_t records_per_lane;
 	uint64_t ticks_hz;    // of the beat clock; 1000000000 for PMDP_CLOCK_MONOTONIC
-	bool is_damaged_kept; // a predecessor that is no segment is renamed to PATH.bad, else replaced
+	bool is_damaged_kept; // a predecessor that is no segment becomes PATH.bad, else is replaced
 	uint32_t n_sections;
 	struct pmdp_segment_section sections[PMDP_N_SECTIONS];
 };
@@ -66,8 +66,8 @@ struct pmdp_segment {
 };
 
 /*
- * Make a new file and map it. The header is filled but for the magic; the changing part holds a clock
- * pair and alive_ns; flags, interval and limits are 0 for the caller to set, all else is 0.
+ * Make a new file and map it. The header is filled but for the magic; the changing part holds a
+ * clock pair and alive_ns; flags, interval and limits are 0 for the caller to set, all else is 0.
  * -EINVAL   bad instance name, count or size
  * -ENOTSUP  the folder is not on a tmpfs
  * -ENOSPC   no room for the whole segment
@@ -85,8 +85,8 @@ int pmdp_segment_create(const struct pmdp_segment_opts *opts, struct pmdp_segmen
  */
 int pmdp_segment_publish(struct pmdp_segment *seg);
 
-// Unmap and close; is_unlinked: also remove the name if it still leads to this file. A segment that is
-// not open (all bytes 0) is left alone.
+// Unmap and close; is_unlinked: also remove the name if it still leads to this file. A segment that
+// is not open (all bytes 0) is left alone.
 void pmdp_segment_close(struct pmdp_segment *seg, bool is_unlinked);
 
 // First item of a section of this segment (as created, so not hostile), NULL if it has none.
@@ -95,7 +95,8 @@ void *pmdp_segment_section(const struct pmdp_segment *seg, uint32_t kind, uint32
 // Refresh alive_ns and the clock pair (S1). Does not block.
 void pmdp_segment_alive(struct pmdp_segment *seg);
 
-// Does a living process hold the writer's lock (byte 0) of this file? 1, 0 or -errno. Takes no lock.
+// Does a living process hold the writer's lock (byte 0) of this file? 1, 0 or -errno. Takes no
+// lock.
 int pmdp_segment_is_locked(int fd);
 
 #pragma GCC visibility pop

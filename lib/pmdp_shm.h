@@ -3,9 +3,9 @@
 /*
  * Words shared between a writer and its readers: relaxed copies and the sequence protocol.
  *
- * A payload under a sequence word is copied in relaxed 64-bit atomic words on both sides, so that the
- * race is defined (and the thread sanitizer sees it). One writer per word, by construction. The labels
- * S1/S2 (sequence word) and R1..R4 (record rings) are explained in docs/protocol.md.
+ * A payload under a sequence word is copied in relaxed 64-bit atomic words on both sides, so that
+ * the race is defined (and the thread sanitizer sees it). One writer per word, by construction. The
+ * labels S1/S2 (sequence word) and R1..R4 (record rings) are explained in docs/protocol.md.
  *
  * The private side is a struct with fields of any type, the shared side may be looked at as that
  * struct too: memcpy on the one and a may_alias word on the other keep the compiler from believing
@@ -51,9 +51,9 @@ static inline void pmdp_words_load(void *dst, const void *segment_src, size_t si
 	}
 }
 
-// S1: make the sequence word odd before the payload, even after it. A reader that sees the same even
-// number before (S2, acquire) and after (acquire fence) its copy has a whole one. A word left odd by
-// a writer that died is taken over as it is: odd stays odd until the next end.
+// S1: make the sequence word odd before the payload, even after it. A reader that sees the same
+// even number before (S2, acquire) and after (acquire fence) its copy has a whole one. A word left
+// odd by a writer that died is taken over as it is: odd stays odd until the next end.
 static inline uint64_t pmdp_seq_write_begin(_Atomic uint64_t *seq)
 {
 	uint64_t n = atomic_load_explicit(seq, memory_order_relaxed) | 1;
@@ -69,8 +69,8 @@ static inline void pmdp_seq_write_end(_Atomic uint64_t *seq, uint64_t n)
 }
 
 /*
- * R1, R3: put item number n into its place in a ring. *seq is 2n + 1 while it is written and 2n + 2 when
- * whole; *n_items then counts it. Readers: R4 for the place, R2 for the count.
+ * R1, R3: put item number n into its place in a ring. *seq is 2n + 1 while it is written and 2n + 2
+ * when whole; *n_items then counts it. Readers: R4 for the place, R2 for the count.
  */
 static inline void pmdp_ring_write(_Atomic uint64_t *seq, void *segment_body, const void *body,
 				   size_t size, _Atomic uint64_t *n_items, uint64_t n)

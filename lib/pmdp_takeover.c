@@ -23,7 +23,8 @@ int pmdp_takeover_lock(int fd, int byte)
 	const struct timespec wait = {.tv_nsec = LOCK_WAIT_NS};
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
 
-	// The lock of the name is held for the few system calls of a rename: waiting is rare and short.
+	// The lock of the name is held for the few system calls of a rename: waiting is rare and
+	// short.
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
 			return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Who may have the name: locks, the predecessor, and the step that gives a segment its name. The rules
- * stand at the top of pmdp_segment.h. Internal to pmdp_segment.c.
+ * Who may have the name: locks, the predecessor, and the step that gives a segment its name. The
+ * rules stand at the top of pmdp_segment.h. Internal to pmdp_segment.c.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  * A program that publishes (three calls):
  *
  *	struct pmdp *p;
- *	int rc = pmdp_open("myswitch", NULL, &p);   // creates the segment, claims a lane for this thread
+ *	int rc = pmdp_open("myswitch", NULL, &p);   // creates the segment, claims a lane
  *	while (running) {
  *		work();
  *		pmdp_beat(p);
@@ -23,14 +23,14 @@
  * pmdp_lane_beat() in its loop, and call pmdp_publisher_housekeep() a few times a second from a
  * control thread.
  *
- * Threads. A publisher may be shared by threads; open, housekeep, settings, ports and close belong to
- * one of them at a time (the owner). A lane belongs to the thread that claimed it: only that thread
- * calls pmdp_lane_*() on it. A reader belongs to one thread at a time.
+ * Threads. A publisher may be shared by threads; open, housekeep, settings, ports and close belong
+ * to one of them at a time (the owner). A lane belongs to the thread that claimed it: only that
+ * thread calls pmdp_lane_*() on it. A reader belongs to one thread at a time.
  *
- * Ownership. *_open() allocates, *_close() frees and accepts NULL. The segment stays on disk when the
- * process dies without pmdp_close(): that is what a post-mortem reads; the next open of the same name
- * takes over by renaming a new file over it. A lane handle lives until its release or the close of
- * its publisher; lanes are never unmapped before.
+ * Ownership. *_open() allocates, *_close() frees and accepts NULL. The segment stays on disk when
+ * the process dies without pmdp_close(): that is what a post-mortem reads; the next open of the
+ * same name takes over by renaming a new file over it. A lane handle lives until its release or the
+ * close of its publisher; lanes are never unmapped before.
  *
  * Units. Names end in their unit. _ns is CLOCK_MONOTONIC; _ticks is the segment's beat clock.
  *
@@ -38,7 +38,8 @@
  * failure. The library never logs, exits, installs a handler, starts a thread or keeps a global.
  *
  * Nothing that a reader finds in a segment is believed: it reads with pread into its own memory,
- * checks every count and offset once at open, and returns evidence (-EAGAIN, torn) rather than wait.
+ * checks every count and offset once at open, and returns evidence (-EAGAIN, torn) rather than
+ * wait.
  */
 #ifndef PMDPULSE_H
 #define PMDPULSE_H
@@ -74,8 +75,8 @@ int pmdp_path(const char *rundir, const char *instance, const char *suffix, char
 	      size_t size);
 
 /*
- * Instances that have a file INSTANCE.SUFFIX in the folder, sorted. Fills at most n names and returns
- * how many there are (which may be more), or -errno of opendir (-ENOENT: no folder).
+ * Instances that have a file INSTANCE.SUFFIX in the folder, sorted. Fills at most n names and
+ * returns how many there are (which may be more), or -errno of opendir (-ENOENT: no folder).
  */
 int pmdp_instances(const char *rundir, const char *suffix, char (*out_names)[PMDP_INSTANCE_BYTES],
 		   size_t n);
@@ -114,8 +115,8 @@ int pmdp_publisher_open(const char *instance, const struct pmdp_publisher_opts *
 			struct pmdp_publisher **out_pub);
 
 /*
- * Clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is unlinked if it is
- * still ours, the mapping is removed. Every lane must be out of use by its thread. Accepts NULL.
+ * Clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is unlinked if it
+ * is still ours, the mapping is removed. Every lane must be out of use by its thread. Accepts NULL.
  */
 void pmdp_publisher_close(struct pmdp_publisher *pub);
 
@@ -129,9 +130,9 @@ void pmdp_publisher_housekeep(struct pmdp_publisher *pub);
 int pmdp_publisher_set_interval(struct pmdp_publisher *pub, uint64_t interval_ns);
 
 /*
- * Whether threads are judged. Off: clear the flag here first, then let the threads stop beating. On: let
- * every thread call pmdp_lane_polling() and beat, then set the flag. So nobody is ever judged by
- * beats that were not meant to come.
+ * Whether threads are judged. Off: clear the flag here first, then let the threads stop beating.
+ * On: let every thread call pmdp_lane_polling() and beat, then set the flag. So nobody is ever
+ * judged by beats that were not meant to come.
  */
 void pmdp_publisher_set_keepalive(struct pmdp_publisher *pub, bool on);
 uint64_t pmdp_publisher_interval_ns(const struct pmdp_publisher *pub);
@@ -148,8 +149,8 @@ void pmdp_port_publish(struct pmdp_publisher *pub, int slot, const struct pmdp_p
 void pmdp_port_release(struct pmdp_publisher *pub, int slot);
 
 /*
- * A thread's lane. The handle is laid out here so that a beat is inline: treat the fields as private.
- * hot points into the segment, the rest is the thread's own memory.
+ * A thread's lane. The handle is laid out here so that a beat is inline: treat the fields as
+ * private. hot points into the segment, the rest is the thread's own memory.
  */
 struct pmdp_lane {
 	struct pmdp_hot_shm *hot;
@@ -172,10 +173,10 @@ struct pmdp_lane {
 };
 
 /*
- * Claim a lane for the calling thread, which must be the one that beats: tid and start time are read
- * from it. core -1: not bound. The lane starts DOZING with reason start and a deadline of start_ns
- * from now (0: 10 s); pmdp_lane_polling() ends that. A claim is never inherited by a fork: open and
- * claim after it. Allocates and reads /proc. Any thread, at any time before the close.
+ * Claim a lane for the calling thread, which must be the one that beats: tid and start time are
+ * read from it. core -1: not bound. The lane starts DOZING with reason start and a deadline of
+ * start_ns from now (0: 10 s); pmdp_lane_polling() ends that. A claim is never inherited by a fork:
+ * open and claim after it. Allocates and reads /proc. Any thread, at any time before the close.
  * -ENOSPC   all lanes are claimed
  * -EINVAL   name empty or longer than 31 bytes
  * -ENOMEM, or -errno of reading /proc
@@ -227,11 +228,12 @@ static inline void pmdp_lane_crumb(struct pmdp_lane *lane, uint64_t crumb)
  *   dozing   back before now + max_ns, else DEAD; reason PMDP_REASON_*; 0: no deadline, then judged
  *            as if it were polling
  *   sleep    waiting without work (no deadline)
- * A stall that ends with dozing, sleep or release instead of a beat is timed as a gap like any other.
+ * A stall that ends with dozing, sleep or release instead of a beat is timed as a gap like any
+ * other.
  *
- * A thread that stops beating because keepalive was switched off just doesn't beat. When it is switched
- * on again it calls pmdp_lane_polling() before its first beat: no false gap. The order between
- * the threads and the flag is at pmdp_publisher_set_keepalive().
+ * A thread that stops beating because keepalive was switched off just doesn't beat. When it is
+ * switched on again it calls pmdp_lane_polling() before its first beat: no false gap. The order
+ * between the threads and the flag is at pmdp_publisher_set_keepalive().
  */
 void pmdp_lane_polling(struct pmdp_lane *lane);
 void pmdp_lane_dozing(struct pmdp_lane *lane, uint32_t reason, uint64_t max_ns);
@@ -288,8 +290,8 @@ struct pmdp_segment_info {
  * Attach. Blocks on open and pread only.
  * -ENOENT    no such segment
  * -EACCES    the file may not be read
- * -EPERM     its owner is neither root, oneself nor the configured publisher; or not a regular file,
- *            or a symbolic link
+ * -EPERM     its owner is neither root, oneself nor the configured publisher; or not a regular
+ *            file, or a symbolic link
  * -EBADMSG   not a segment, or damaged: empty, short, wrong magic, offsets or counts out of bounds
  * -EPROTONOSUPPORT  another ABI version
  * -EINVAL    bad instance name
@@ -370,8 +372,8 @@ int pmdp_reader_port(struct pmdp_reader *reader, uint32_t slot, struct pmdp_port
  * Records of a lane from *cursor on (0 at first), oldest first, at most n. Returns how many were
  * filled; advances *cursor; adds to *lost (may be NULL) exactly the number overwritten before they
  * could be read. One call goes through the ring once at most. Records are numbered through the life
- * of the segment, also across the threads that claim the lane. *cursor UINT64_MAX on entry means "as
- * old as the ring still has", without counting losses.
+ * of the segment, also across the threads that claim the lane. *cursor UINT64_MAX on entry means
+ * "as old as the ring still has", without counting losses.
  * -ERANGE   no such lane
  * -ESTALE   the cursor is ahead of the ring: it was got from another segment
  * -EBADMSG, -EIO
@@ -395,9 +397,9 @@ uint64_t pmdp_reader_length_ns(const struct pmdp_reader *reader, uint64_t ticks)
 
 /*
  * Is the writer's process alive? 1 yes; 0 no: the pid is gone, a zombie, or belongs to a later
- * process. Where the writer runs in another pid namespace, its lock on the file tells the same; when
- * even that can't be asked (memory), -EXDEV. A writer that closed (stopped_ns) may still be alive.
- * Reads /proc.
+ * process. Where the writer runs in another pid namespace, its lock on the file tells the same;
+ * when even that can't be asked (memory), -EXDEV. A writer that closed (stopped_ns) may still be
+ * alive. Reads /proc.
  */
 int pmdp_reader_writer_alive(const struct pmdp_reader *reader);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * What a beat adds to an iteration, in cycles of the time stamp counter. An iteration reads the counter,
- * as every poll loop does, and nothing else: next to nothing that could hide the stores of the beat.
- * Loops with and without it alternate; each round gives one difference. A round that was interrupted
- * shows as an outlier, so medians and quartiles are told.
+ * What a beat adds to an iteration, in cycles of the time stamp counter. An iteration reads the
+ * counter, as every poll loop does, and nothing else: next to nothing that could hide the stores of
+ * the beat. Loops with and without it alternate; each round gives one difference. A round that was
+ * interrupted shows as an outlier, so medians and quartiles are told.
  *
  *	beat [ROUNDS [ITERATIONS]]	one JSON line; exit 1 when the median exceeds 4 cycles
  */

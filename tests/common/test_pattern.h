@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A payload with relations in it, for tests that look for torn copies: all counters of a body equal,
- * its name made from them, every gap a stall of one length.
+ * A payload with relations in it, for tests that look for torn copies: all counters of a body
+ * equal, its name made from them, every gap a stall of one length.
  */
 #pragma once
 

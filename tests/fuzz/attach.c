@@ -5,8 +5,9 @@
  * open incidents, the clock conversions. Each input goes through memory and through a file.
  *
  * Input: byte 0 chooses what is mended before the attach, so that the fuzzer gets past the first
- * checks in most runs (bit 0 magic and version, bit 1 sizes, bit 2 instance name, bit 3 sections); the
- * rest is the segment. The corpus is seeded with a ring and an incidents segment when it is empty.
+ * checks in most runs (bit 0 magic and version, bit 1 sizes, bit 2 instance name, bit 3 sections);
+ * the rest is the segment. The corpus is seeded with a ring and an incidents segment when it is
+ * empty.
  */
 #include <fcntl.h>
 #include <stdint.h>

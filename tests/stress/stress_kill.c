@@ -4,10 +4,10 @@
  * A writer that dies at any step of a publish. The writer is a child that is run instruction by
  * instruction (ptrace), so that no step is left out and no hook stands in the code.
  *
- * First the readers look after every single instruction, while the writer stands still there. Then a
- * new writer is killed with SIGKILL after every store that changed the segment, the segment is read
- * post mortem, and the next writer takes it over. Every read returns in bounded time with something
- * whole or with -EAGAIN.
+ * First the readers look after every single instruction, while the writer stands still there. Then
+ * a new writer is killed with SIGKILL after every store that changed the segment, the segment is
+ * read post mortem, and the next writer takes it over. Every read returns in bounded time with
+ * something whole or with -EAGAIN.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -252,8 +252,8 @@ static uint64_t choose_stride(uint64_t n, uint64_t n_killed, uint64_t took_ns)
 }
 
 /*
- * Killed after store n, for each n. Where the time is too short (a sanitizer makes a publish ten times
- * as long) the rest is sampled, and the line says so.
+ * Killed after store n, for each n. Where the time is too short (a sanitizer makes a publish ten
+ * times as long) the rest is sampled, and the line says so.
  */
 static void test_kill_after_every_store(void **state)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Readers against a writer at full speed: a copy that a reader is given is whole. First as threads on
- * one mapping, where the thread sanitizer sees both sides, then as processes through the file.
+ * Readers against a writer at full speed: a copy that a reader is given is whole. First as threads
+ * on one mapping, where the thread sanitizer sees both sides, then as processes through the file.
  *
- * Everything written has relations in it (test_pattern.h). PMDP_STRESS_MS sets the time of each part
- * (1500).
+ * Everything written has relations in it (test_pattern.h). PMDP_STRESS_MS sets the time of each
+ * part (1500).
  */
 #include <errno.h>
 #include <pthread.h>

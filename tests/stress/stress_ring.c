@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A ring that is lapped: whatever a reader missed is counted, to the last one. Each record carries its
- * number in three ways, so that a torn or a doubled one shows. Readers pause at random (seed printed,
- * settable by PMDP_TEST_SEED) so that they are sometimes ahead, sometimes laps behind.
+ * A ring that is lapped: whatever a reader missed is counted, to the last one. Each record carries
+ * its number in three ways, so that a torn or a doubled one shows. Readers pause at random (seed
+ * printed, settable by PMDP_TEST_SEED) so that they are sometimes ahead, sometimes laps behind.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -82,8 +82,8 @@ static void *write_in_thread(void *arg)
 }
 
 /*
- * Records come in order, each whole; the number of the first of a batch is known only by what was lost
- * before it, so: number read + number lost must equal the cursor at every step.
+ * Records come in order, each whole; the number of the first of a batch is known only by what was
+ * lost before it, so: number read + number lost must equal the cursor at every step.
  */
 static const char *check_batch(const struct pmdp_record_body *records, int n, uint64_t before,
 			       uint64_t cursor)
@@ -110,7 +110,8 @@ static const char *read_until(struct pmdp_reader *reader, uint64_t seed, uint64_
 	struct pmdp_look look;
 	int n;
 
-	// At the end, once more up to what had been published by then: all of it is read or counted.
+	// At the end, once more up to what had been published by then: all of it is read or
+	// counted.
 	while (!wrong && cursor < n_published) {
 		if (n_published == UINT64_MAX && test_now_ns() > end_ns) {
 			if (pmdp_reader_look(reader, &look) < 0)

@@ -56,15 +56,15 @@ static void test_abi_is_as_checked_in(void **state)
 	fill_actual();
 	for (int i = 0; i < n && i < n_actual; i++) {
 		if (strcmp(expected[i], actual[i]) != 0)
-			fail_msg(
-				"line %d of abi.txt: %.100s is now %.100s"
-				"A change of the layout needs a new PMDP_ABI_VERSION and a new table",
-				i + 1, expected[i], actual[i]);
+			fail_msg("line %d of abi.txt: %.100s is now %.100s"
+				 "A change of the layout needs a new version and table",
+				 i + 1, expected[i], actual[i]);
 	}
 	assert_int_equal(n, n_actual);
 }
 
-// Of each struct, the fields in order leave no byte without a name, so that reserved bytes are zero.
+// Of each struct, the fields in order leave no byte without a name, so that reserved bytes are
+// zero.
 static void test_abi_has_no_hole(void **state)
 {
 	char name[96], struct_name[96] = "", field[96];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Segments made to harm: each is refused with the right code and a reason that names the failed check,
- * or, where the damage comes after the attach, at the next look. Nothing crashes: run it under the
- * address sanitizer.
+ * Segments made to harm: each is refused with the right code and a reason that names the failed
+ * check, or, where the damage comes after the attach, at the next look. Nothing crashes: run it
+ * under the address sanitizer.
  */
 #include <errno.h>
 #include <fcntl.h>
