@@ -126,9 +126,10 @@ void cp_own_begin(struct cp_own *own)
 {
 	struct pmdp_limits limits = limits_of(true);
 
+	// A last silent look: the detector would take the pause between two of them for lateness.
+	own->due_ns = pmdp_watch_step(own->watch, on_event, own);
 	own->is_telling = true;
 	pmdp_watch_set_limits(own->watch, &limits);
-	own->due_ns = 0;
 	for (size_t i = 0; i < own->book.n; i++) {
 		struct cp_book_entry *entry = &own->book.entries[i];
 
