@@ -108,7 +108,8 @@ static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct 
 	}
 	got_ns = take(&s->idle_ns, want_ns);
 	got_ns += take(&s->blocked_ns, want_ns - got_ns);
-	got_ns += take(&s->waited_ns, want_ns - got_ns);
+	if (is_fair_task)
+		got_ns += take(&s->waited_ns, want_ns - got_ns);
 	v->share_ns[PMDP_CAUSE_CPU_QUOTA] = got_ns;
 }
 

@@ -76,8 +76,9 @@ static bool retry_live(struct ag_diag *diag, struct ag_watched *lane, const stru
 		return retry_in(what, 5, out_retry_ns);
 	case PMDP_CAUSE_PREEMPTED:
 	case PMDP_CAUSE_IRQ:
+		// A thread held back by a quota looks so, too, until its cgroup was read.
 		if (e->has_switches || v->has_culprit || lane->core < 0)
-			return false;
+			return n < 2 && e->is_fair && retry_in(what, 2, out_retry_ns);
 		ask(diag, lane, what, AG_JOB_SCAN);
 		return retry_in(what, 8, out_retry_ns);
 	case PMDP_CAUSE_UNKNOWN:
@@ -131,9 +132,10 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	ag_look_take(diag, lane, what->now_ns, is_first ? AG_LOOK_QUICK : AG_LOOK_FULL, &look);
 	ag_look_live(lane, &look);
 	// A thread may be moved out of its cgroup by the time its stall is over.
-	if (!what->end_ns && look.has_quota && look.quota.has_limit) {
+	if (!what->end_ns && look.has_quota && !lane->seen.has_quota &&
+	    ag_cgroup_has_limit(&lane->cgroup)) {
 		lane->seen.has_quota = true;
-		lane->seen.was_throttled |= look.quota.n_throttled > 0;
+		lane->seen.was_throttled = look.quota.n_throttled > 0;
 	}
 	ag_gather(diag, lane, what, &evidence);
 	ag_cause_decide(&evidence, &verdict);

@@ -6,6 +6,18 @@
 
 #include "ag_diag_private.h"
 
+static bool read_cpu(struct ag_diag *diag, int core, uint64_t now_ns, struct ag_cpu_stat *out_stat)
+{
+	if (core < 0)
+		return false;
+	if (diag->stat_ns != now_ns) {
+		if (ag_proc_read_fd(diag->stat_fd, diag->stat_text, sizeof(diag->stat_text)) <= 0)
+			return false;
+		diag->stat_ns = now_ns;
+	}
+	return ag_cpu_parse(diag->stat_text, core, out_stat) == 0;
+}
+
 void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, int how,
 		  struct ag_look *out_look)
 {
@@ -22,8 +34,7 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 	out_look->cgroup_hash = lane->cgroup.hash;
 	if (how != AG_LOOK_FULL)
 		return;
-	if (lane->core >= 0)
-		out_look->has_cpu = ag_cpu_read(diag->stat_fd, lane->core, &out_look->cpu) == 0;
+	out_look->has_cpu = read_cpu(diag, lane->core, now_ns, &out_look->cpu);
 	if (ag_proc_read_stat(&lane->proc, &stat) == 0) {
 		out_look->has_faults = true;
 		out_look->n_min_faults = stat.n_min_faults;

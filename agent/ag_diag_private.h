@@ -9,10 +9,12 @@
 #include "ag_perf.h"
 #include "ag_proc.h"
 
-#define AG_TICK_NS UINT64_C(4000000)         // the kernel books run times at ticks, 250 a second
-#define AG_BASE_NS UINT64_C(500000000)       // run time, quota: a reading this often
-#define AG_BASE_SLOW_NS UINT64_C(2000000000) // faults, steal, moves between cgroups
+#define AG_TICK_NS UINT64_C(4000000) // the kernel books run times at ticks, 250 a second
+// Readings between stalls; the looks inside a stall tell more, so these may be rare and cheap.
+#define AG_BASE_NS UINT64_C(2000000000)       // run time and quota
+#define AG_BASE_SLOW_NS UINT64_C(10000000000) // and faults, steal, moves between cgroups
 
+#define AG_STAT_BYTES 32768 // lines of CPUs come first; the long ones of interrupts are cut off
 #define AG_N_BASES 6
 #define AG_N_LIVE 12
 #define AG_N_RIGHTS 16
@@ -75,7 +77,9 @@ struct ag_diag {
 	struct ag_worker *worker; // NULL: no thread to be had
 	struct ag_cgroup_mounts mounts;
 	bool has_mounts, is_virtual, can_perf, can_sample;
-	int stat_fd;
+	int stat_fd; // of /proc/stat, read once for all lanes that are looked at together
+	uint64_t stat_ns;
+	char stat_text[AG_STAT_BYTES];
 	uint32_t n_rights;
 	char rights[AG_N_RIGHTS][AG_RIGHT_BYTES];
 };

@@ -85,10 +85,29 @@ static void count_part(struct ag_sum *sum, struct tally *tally, const struct ag_
 		count_task(tally, run, part_ns);
 }
 
+// Where to begin: at the last time that the thread had the CPU before the window, which tells how it
+// left it; without one, at the oldest run.
+static uint64_t first_run(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns)
+{
+	uint64_t oldest = runs->n > AG_PERF_N_RUNS ? runs->n - AG_PERF_N_RUNS : 0;
+	uint64_t low = oldest, high = runs->n, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (runs->ring[middle % AG_PERF_N_RUNS].since_ns <= begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low > oldest && runs->ring[--low % AG_PERF_N_RUNS].tid != tid)
+		;
+	return low;
+}
+
 void ag_perf_sum(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns, uint64_t end_ns,
 		 struct ag_sum *out_sum)
 {
-	uint64_t i = runs->n > AG_PERF_N_RUNS ? runs->n - AG_PERF_N_RUNS : 0;
+	uint64_t i = first_run(runs, tid, begin_ns);
 	const struct ag_run *run = NULL, *before = NULL;
 	enum away away = AWAY_UNSURE;
 	struct tally tally = {.n = 0};

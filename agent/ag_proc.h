@@ -81,7 +81,6 @@ struct ag_cgroup {
 };
 
 struct ag_cgroup_stat {
-	bool has_limit; // a quota is set on one of the levels
 	uint64_t n_throttled;
 	uint64_t throttled_ns;
 };
@@ -104,6 +103,8 @@ void ag_cgroup_close(struct ag_cgroup *cgroup);
 
 // Sum over the levels. -ENOENT: no cgroup with a quota counter.
 int ag_cgroup_read(const struct ag_cgroup *cgroup, struct ag_cgroup_stat *out_stat);
+// Is a quota set on one of the levels?
+bool ag_cgroup_has_limit(const struct ag_cgroup *cgroup);
 int ag_cgroup_parse_stat(const char *text, struct ag_cgroup_stat *out_stat);
 bool ag_cgroup_is_frozen(const struct ag_cgroup *cgroup);
 
@@ -114,7 +115,7 @@ struct ag_cpu_stat {
 	uint64_t steal_ns, irq_ns, idle_ns, busy_ns;
 };
 
-int ag_cpu_read(int fd, int core, struct ag_cpu_stat *out_stat); // fd of /proc/stat
+// text of /proc/stat
 int ag_cpu_parse(const char *text, int core, struct ag_cpu_stat *out_stat);
 bool ag_cpu_is_virtual(void);
 bool ag_cpu_is_tickless(int core); // nohz_full: run times are booked once a second only

@@ -225,16 +225,25 @@ int ag_cgroup_read(const struct ag_cgroup *cgroup, struct ag_cgroup_stat *out_st
 			continue;
 		sum.n_throttled += one.n_throttled;
 		sum.throttled_ns += one.throttled_ns;
-		// "max 100000" or -1: none.
-		if (ag_proc_read_fd(cgroup->limit_fds[i], text, sizeof(text)) > 0 &&
-		    isdigit((unsigned char)text[0]))
-			sum.has_limit = true;
 		is_any = true;
 	}
 	if (!is_any)
 		return -ENOENT;
 	*out_stat = sum;
 	return 0;
+}
+
+bool ag_cgroup_has_limit(const struct ag_cgroup *cgroup)
+{
+	char text[64];
+	uint32_t i;
+
+	for (i = 0; i < cgroup->n_levels; i++)
+		// "max 100000" or -1: none.
+		if (ag_proc_read_fd(cgroup->limit_fds[i], text, sizeof(text)) > 0 &&
+		    isdigit((unsigned char)text[0]))
+			return true;
+	return false;
 }
 
 bool ag_cgroup_is_frozen(const struct ag_cgroup *cgroup)

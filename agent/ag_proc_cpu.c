@@ -9,9 +9,6 @@
 
 #include "ag_proc.h"
 
-// Lines of the CPUs come first; those of interrupts behind them can be very long and are not read.
-#define STAT_BYTES 32768
-
 int ag_cpu_parse(const char *text, int core, struct ag_cpu_stat *out_stat)
 {
 	uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
@@ -33,14 +30,6 @@ int ag_cpu_parse(const char *text, int core, struct ag_cpu_stat *out_stat)
 	out_stat->irq_ns = (irq + softirq) * tick_ns;
 	out_stat->steal_ns = steal * tick_ns;
 	return 0;
-}
-
-int ag_cpu_read(int fd, int core, struct ag_cpu_stat *out_stat)
-{
-	static char text[STAT_BYTES]; // too large for the stack; one thread
-	ssize_t n = ag_proc_read_fd(fd, text, sizeof(text));
-
-	return n < 0 ? (int)n : ag_cpu_parse(text, core, out_stat);
 }
 
 bool ag_cpu_is_virtual(void)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the cause right? Real faults, done to a spinning thread; the truth is kept by who did them.
 
+A fault that something else came between (others used the CPU, too) is set aside, and counted.
 PMDP_DIAG_REPEAT=N repeats each fault N times (3 if not set). At least 98 % of all answers must be
 right, and 9 of 10 for each fault (with few repetitions: all but one).
 """
@@ -11,7 +12,6 @@ import time
 import pytest
 
 from lib import diag
-from lib.wait import wait_for
 
 REPEAT = int(os.environ.get("PMDP_DIAG_REPEAT", "3"))
 RESULTS = {}
@@ -19,19 +19,21 @@ RESULTS = {}
 
 def check_right(probe, name, repeat=REPEAT, faults=diag.FAULTS, key=None):
     """Do a fault several times and count the right answers."""
-    wrong, n = [], 0
+    wrong, n, n_aside = [], 0, 0
     for _ in range(repeat):
-        for truth in faults[name](probe):
+        truths = faults[name](probe)
+        n_aside += not truths
+        for truth in truths:
             n += 1
             try:
                 stall = probe.stall_of(truth)
             except AssertionError as error:
                 wrong.append(str(error))
                 continue
-            fault = truth.fault_of(stall["final"])
+            fault = truth.fault_of(stall["final"], probe.took_tolerance)
             if fault:
                 wrong.append(f"{fault}; {truth}; {stall}")
-    RESULTS[key or name] = (n - len(wrong), n)
+    RESULTS[key or name] = (n - len(wrong), n, n_aside)
     if n == 0:
         pytest.skip("the fault could not be made on a machine this busy")
     assert len(wrong) <= max(1, n // 10), "\n".join(wrong)
@@ -99,11 +101,11 @@ def check_end(folder, end, cause):
             end(probe)
             time.sleep(3 * diag.THRESHOLD_MS / 1e3)
             probe.order("quit")
-            told = wait_for(probe.stalls, what="the stall without an end")
-            n_right += told[-1]["final"]["cause"] == cause
+            probe.wait()
+            n_right += probe.stalls()[-1]["final"]["cause"] == cause
         finally:
             probe.cleanup()
-    RESULTS[cause] = (n_right, REPEAT)
+    RESULTS[cause] = (n_right, REPEAT, 0)
     assert n_right == REPEAT
 
 
@@ -119,8 +121,8 @@ def test_raise_is_quick(probe):
 def test_over_all():
     if not RESULTS:
         pytest.skip("no fault could be made")
-    right, total = (sum(column) for column in zip(*RESULTS.values()))
-    for name, (n_right, n) in RESULTS.items():
-        print(f"{name:32} {n_right:4} of {n}")
-    print(f"{'all':32} {right:4} of {total}, {100 * right / total:.1f} %")
+    right, total, aside = (sum(column) for column in zip(*RESULTS.values()))
+    for name, (n_right, n, n_aside) in RESULTS.items():
+        print(f"{name:32} {n_right:4} of {n}" + (f", {n_aside} set aside" if n_aside else ""))
+    print(f"{'all':32} {right:4} of {total}, {100 * right / total:.1f} %, {aside} set aside")
     assert right >= 0.98 * total or total - right <= 1

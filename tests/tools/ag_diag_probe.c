@@ -16,8 +16,8 @@
  *	pipe MS    wait for a pipe
  *	exit       end the thread         quit       end
  *
- * Prints JSON lines: {"ready": {"pid","tid"}}, {"did": {"what","begin_ns","end_ns"}} (the truth
- * about a misbehaviour) and {"stall": {"begin_ns","end_ns","raise_us","calls","max_us","raised":
+ * Prints JSON lines: {"ready": {"pid","tid"}}, {"did": {"begin_ns","end_ns","ran_ns"}} (the truth
+ * about a misbehaviour; ran_ns: by the thread's own CPU clock) and {"stall": {"begin_ns","end_ns","raise_us","calls","max_us","raised":
  * incident, "final": incident}}.
  */
 #include <errno.h>
@@ -61,7 +61,7 @@ struct shared {
 	_Atomic uint64_t order_ms;
 	_Atomic uint64_t n_gaps, n_done;
 	_Atomic uint64_t gap_begin_ns[N_GAPS], gap_end_ns[N_GAPS];
-	_Atomic uint64_t done_begin_ns, done_end_ns;
+	_Atomic uint64_t done_begin_ns, done_end_ns, done_ran_ns;
 };
 
 static struct {
@@ -72,12 +72,17 @@ static struct {
 
 static struct shared *shared;
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void sleep_ns(uint64_t ns)
@@ -117,7 +122,7 @@ static void wait_for_pipe(uint64_t ms)
 
 static void obey(int order)
 {
-	uint64_t ms = atomic_load(&shared->order_ms);
+	uint64_t ms = atomic_load(&shared->order_ms), ran_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	atomic_store(&shared->done_begin_ns, now_ns());
 	switch (order) {
@@ -134,6 +139,7 @@ static void obey(int order)
 		pthread_exit(NULL);
 	}
 	atomic_store(&shared->done_end_ns, now_ns());
+	atomic_store(&shared->done_ran_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran_ns);
 	atomic_store(&shared->order, ORDER_NONE);
 	atomic_fetch_add(&shared->n_done, 1);
 }
@@ -267,8 +273,10 @@ static void print_done(uint64_t *n_done)
 	if (atomic_load(&shared->n_done) == *n_done)
 		return;
 	++*n_done;
-	printf("{\"did\": {\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64 "}}\n",
-	       atomic_load(&shared->done_begin_ns), atomic_load(&shared->done_end_ns));
+	printf("{\"did\": {\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64 ", \"ran_ns\": %" PRIu64
+	       "}}\n",
+	       atomic_load(&shared->done_begin_ns), atomic_load(&shared->done_end_ns),
+	       atomic_load(&shared->done_ran_ns));
 	fflush(stdout);
 }
 
