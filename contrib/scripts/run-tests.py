@@ -89,7 +89,7 @@ def run_pytest(folder, build, timeout_s, extra):
     report = os.path.join(build, "pytest.xml")
     if os.path.exists(report):
         os.unlink(report)
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
                f"--junitxml={report}", folder, *extra]
     code, _ = run(command, timeout_s)
     totals = Totals()
