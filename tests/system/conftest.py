@@ -9,6 +9,7 @@ import pytest
 
 from lib.process import Process
 from lib.programs import Agent, Publisher
+from lib.switch import Command, Switch
 
 
 @pytest.fixture
@@ -26,8 +27,11 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def processes():
-    """All processes of the test: ended at its end, whatever happened, with what they logged shown."""
+def processes(rundir, folder):  # pylint: disable=unused-argument
+    """All processes of the test: ended at its end, whatever happened, with what they logged shown.
+
+    Uses the folders, so that these outlive the processes.
+    """
     started = []
     yield started
     for process in reversed(started):
@@ -67,6 +71,22 @@ def start_publisher(processes, rundir, folder):
             publisher.do(f"lane {lane}")
         return publisher
     return start
+
+
+@pytest.fixture
+def start_switch(processes, rundir, folder):
+    """start_switch(lines=[...]): a switch with test hooks that polls already."""
+    def start(**keywords):
+        switch = Switch(keywords.pop("rundir", rundir), folder, **keywords)
+        processes.append(switch)
+        return switch
+    return start
+
+
+@pytest.fixture
+def command(rundir):
+    """The operator's command on this test's run directory."""
+    return Command(rundir)
 
 
 @pytest.fixture

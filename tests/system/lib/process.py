@@ -34,7 +34,8 @@ class Process:
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
             self.popen = subprocess.Popen(
                 self.argv, stdin=stdin, stdout=out if stdout is None else stdout, stderr=err,
-                env={**os.environ, **(env or {})}, preexec_fn=_die_with_parent)
+                env={**os.environ, **(env or {})}, preexec_fn=_die_with_parent,
+                start_new_session=True)  # so that nice counts beyond this session (autogroup)
 
     @property
     def pid(self):
