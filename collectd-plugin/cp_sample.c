@@ -137,19 +137,23 @@ static uint32_t thread_state(const struct cp_sampler *sampler, const struct cp_t
 	return state;
 }
 
-// A body that is being written keeps its last copy, if it is of the same thread.
-static void copy_body(struct cp_sampler *sampler, uint32_t lane, struct cp_thread *thread,
+// A body that is being written keeps its last copy, if it is of the same thread. False: the lane's
+// new thread has not said who it is.
+static bool copy_body(struct cp_sampler *sampler, uint32_t lane, struct cp_thread *thread,
 		      const struct cp_thread *old)
 {
-	if (pmdp_reader_lane(sampler->reader, lane, &thread->body) == 0)
-		return;
+	int rc = pmdp_reader_lane(sampler->reader, lane, &thread->body);
+
+	if (rc == 0 || rc == -ENOENT)
+		return rc == 0;
 	if (old != NULL && old->look.incarnation == thread->look.incarnation) {
 		thread->body = old->body;
-		return;
+		return true;
 	}
 	memset(&thread->body, 0, sizeof(thread->body));
 	thread->body.core = thread->body.numa = -1;
 	snprintf(thread->body.name, sizeof(thread->body.name), "lane-%u", lane);
+	return true;
 }
 
 static uint64_t counter_ns(const struct cp_sampler *sampler, const struct cp_thread *thread,
@@ -177,8 +181,9 @@ static void copy_threads(struct cp_sampler *sampler, const struct pmdp_look *loo
 			continue;
 		thread->slot = lane;
 		thread->look = look->lanes[lane];
-		copy_body(sampler, lane, thread,
-			  i_old < n_old && old[i_old].slot == lane ? &old[i_old] : NULL);
+		if (!copy_body(sampler, lane, thread,
+			       i_old < n_old && old[i_old].slot == lane ? &old[i_old] : NULL))
+			continue;
 		thread->body.name[sizeof(thread->body.name) - 1] = 0;
 		thread->busy_ns = counter_ns(sampler, thread, PMDP_C_BUSY_TICKS);
 		thread->idle_ns = counter_ns(sampler, thread, PMDP_C_IDLE_TICKS);

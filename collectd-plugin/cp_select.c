@@ -50,8 +50,10 @@ int cp_select_add(struct cp_select *select, const char *pattern, char *why, size
 		item.name = strdup(pattern);
 		rc = item.name == NULL ? -ENOMEM : 0;
 	}
-	if (rc < 0)
+	if (rc < 0) {
+		free(item.name);
 		return rc;
+	}
 	items[select->n_items++] = item;
 	return 0;
 }

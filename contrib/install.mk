@@ -33,6 +33,7 @@ install: all install-lib
 	$(call install_files,644,$(PREFIX)/lib/sysusers.d,$(wildcard contrib/systemd/sysusers.d/*.conf))
 	$(call install_files,644,$(PREFIX)/lib/systemd/catalog,$(wildcard contrib/systemd/*.catalog))
 	$(call install_files,644,$(DATADIR)/collectd,$(wildcard contrib/collectd/*_types.db))
+	$(call install_files,644,$(DATADIR)/doc/pmdpulse/examples,$(wildcard contrib/collectd/*.conf))
 	$(call install_files,644,$(DATADIR)/doc/pmdpulse,README.md $(wildcard docs/*.md))
 
 .PHONY: install install-lib

@@ -102,6 +102,20 @@ def test_all_options_are_taken(start_collectd, start_publisher):
     assert not any(key[0].startswith("two") for key in daemon.latest())
 
 
+def test_the_shipped_example(start_collectd, rundir):
+    """As it is, and with every option in it switched on."""
+    with open(os.path.join(TOP, "contrib/collectd/pmdpulse.conf"), encoding="ascii") as file:
+        text = file.read()
+    options = re.sub(r"^\t#(?=[A-Z]\w+ )", "\t", text, flags=re.M)
+    assert options != text
+    options = options.replace("/run/pmdpulse", rundir).replace('PublisherUser "pmdpulse"',
+                                                               'PublisherUser "root"')
+    for name, conf in (("plain", text), ("full", options)):
+        daemon = start_collectd(extra=conf, arguments=("-T",), name=name)
+        assert daemon.wait() == 0, daemon.log()
+        assert "pmdpulse plugin:" not in daemon.log(), daemon.log()
+
+
 def test_threads_can_be_left_out(start_collectd, start_publisher):
     start_publisher(lanes=["p1", "p2", "main"])
     daemon = start_collectd('Thread "/^p/"', "IgnoreSelected true")

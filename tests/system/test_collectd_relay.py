@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from collections import Counter
 
@@ -12,6 +13,7 @@ import pytest
 
 from lib import collectd
 from lib.collectd import Collectd
+from lib.process import built
 from lib.wait import holds_for, wait_for
 
 pytestmark = pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing())
@@ -269,6 +271,28 @@ def test_open_incident_is_raised_at_the_start_and_history_is_not(
     check_once(daemon)
 
 
+def test_two_instances(start_publisher, start_agent, start_collectd):
+    publishers, agents = {}, {}
+    for name in ("one", "two"):
+        publishers[name] = start_publisher(lanes=["p1"], interval=INTERVAL_MS, instance=name,
+                                           name="publisher-" + name)
+        agents[name] = start_agent(instance=name, name="agent-" + name)
+    daemon = start_collectd()
+    for name, agent in agents.items():
+        agent.wait_alive(1)
+        daemon.wait_value((name, "relay_active"), lambda v: v == 1)
+    publishers["two"].do("stall p1 500")
+    cleared = daemon.wait_notification(kind="pmd-stall", phase="clear")
+    assert cleared["object"] == "two:p1" and cleared["meta"]["instance"] == "two"
+    daemon.wait_value(("two", "incidents"), lambda v: v == 1, detail="pmd-stall")
+    agents["two"].kill()
+    gone = daemon.wait_notification(kind="agent-gone", phase="raise")
+    assert gone["object"] == "two"
+    daemon.wait_value(("two", "relay_active"), lambda v: v == 0)
+    assert daemon.latest()["one", "relay_active", ""]["value"] == 1
+    assert not daemon.notifications(instance="one")
+
+
 def test_order_of_starts_with_collectd_first(start_collectd, start_agent, start_publisher):
     daemon = start_collectd()
     daemon.wait_value(("default", "switch_up"), lambda v: v == 0)
@@ -355,6 +379,9 @@ def test_status_file(relay, rundir):
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     wait_for(lambda: relaying() == {"pid": daemon.pid, "relaying": True}, what=relaying)
+    status = subprocess.run([built("pmdpulse"), "-i", "default", "-j", "status"], check=True,
+                            capture_output=True, env={**os.environ, "PMDPULSE_RUNDIR": rundir})
+    assert json.loads(status.stdout)["collectd"]["relaying"] is True
     agent.pause()
     wait_for(lambda: relaying() == {"pid": daemon.pid, "relaying": False}, what=relaying)
     agent.resume()
