@@ -44,6 +44,8 @@ struct pmdp_watch_lane {
 	uint64_t incarnation;  // of the body
 	uint64_t gone_seen_ns; // not there at this time; 0: it is there
 	uint64_t stall_key, starve_key, gone_key;
+	bool is_starve_doubted; // told when the doubt is settled
+	uint64_t doubt_n_gaps, doubt_n_pauses;
 };
 
 struct pmdp_watch_port {
@@ -148,6 +150,10 @@ bool pmdp_watch_process_is_back(const struct pmdp_watch *watch);
 bool pmdp_watch_process_is_dying(const struct pmdp_watch *watch);
 // Did this thread leave the process (or is it another one now)? False when that can't be known.
 bool pmdp_watch_thread_is_gone(const struct pmdp_watch *watch, const struct pmdp_lane_body *body);
+
+// How often this thread gave up its CPU by itself, since it began. 0 or -errno.
+int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_lane_body *body,
+			     uint64_t *out_n);
 
 // --- lanes
 

@@ -162,7 +162,7 @@ static uint64_t *key_of(struct pmdp_watch *watch, const struct pmdp_transition *
 	return t->kind == PMDP_KIND_PMD_STALL ? &lane->stall_key : &lane->starve_key;
 }
 
-static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t)
+static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t, bool is_late_raise)
 {
 	static const uint32_t phases[] = {
 		[PMDP_T_RAISE] = PMDP_PHASE_RAISE,
@@ -173,12 +173,13 @@ static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t)
 	struct pmdp_watch_open *open = pmdp_watch_find(watch, *key);
 	struct pmdp_watch_event event;
 
-	if (t->what != PMDP_T_RAISE && !open)
-		return; // it became thread-gone
-	pmdp_watch_begin(watch, *key, t->kind, phases[t->what], &event);
+	if (t->what != PMDP_T_RAISE && !open && !is_late_raise)
+		return; // it became thread-gone, or is in doubt
+	pmdp_watch_begin(watch, *key, t->kind, is_late_raise ? PMDP_PHASE_RAISE : phases[t->what],
+			 &event);
 	event.lane = t->lane;
 	event.incident.state = t->what == PMDP_T_CLEAR ? t->new_state : t->worst_state;
-	if (t->what != PMDP_T_RAISE) {
+	if (t->what != PMDP_T_RAISE && !is_late_raise) {
 		fill_stall(watch, t, open, &event);
 		if (t->what == PMDP_T_UPDATE) {
 			pmdp_watch_update(watch, &event);
@@ -197,6 +198,42 @@ static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t)
 	settle_base(open, t);
 	fill_stall(watch, t, open, &event);
 	*key = pmdp_watch_raise(watch, &event, t->is_self_timed ? event.begin_ns : t->begin_ns);
+}
+
+/*
+ * A thread that pauses by itself between its beats (a foreign program with a sleep in its loop) has the
+ * same gaps as one that is kept from its CPU. The kernel tells them apart, over a time: so starvation is
+ * told at its second event. True: it is in doubt from now on.
+ */
+static bool doubt(struct pmdp_watch *watch, const struct pmdp_transition *t)
+{
+	struct pmdp_watch_lane *lane = &watch->lanes[t->lane];
+
+	lane->is_starve_doubted =
+		lane->has_body && !pmdp_watch_adopted(watch, t->kind, lane->body.tid, "") &&
+		pmdp_watch_thread_pauses(watch, &lane->body, &lane->doubt_n_pauses) == 0;
+	lane->doubt_n_gaps = t->n_stalls;
+	return lane->is_starve_doubted;
+}
+
+// True: the doubt is over, and this event is to be told as the raise.
+static bool settle_doubt(struct pmdp_watch *watch, const struct pmdp_transition *t)
+{
+	struct pmdp_watch_lane *lane = &watch->lanes[t->lane];
+	uint64_t n_pauses = 0, n_gaps;
+
+	if (t->kind != PMDP_KIND_PMD_STARVED || !lane->is_starve_doubted)
+		return false;
+	n_gaps = t->n_stalls - lane->doubt_n_gaps;
+	lane->is_starve_doubted =
+		t->what != PMDP_T_CLEAR &&
+		(n_gaps == 0 || (pmdp_watch_thread_pauses(watch, &lane->body, &n_pauses) == 0 &&
+				 n_pauses - lane->doubt_n_pauses >= n_gaps / 2));
+	if (lane->is_starve_doubted && n_gaps) { // from here on anew: it may change its ways
+		lane->doubt_n_gaps = t->n_stalls;
+		lane->doubt_n_pauses = n_pauses;
+	}
+	return !lane->is_starve_doubted && t->what == PMDP_T_UPDATE;
 }
 
 static void raise_gone(struct pmdp_watch *watch, uint32_t index, uint64_t now_ns)
@@ -286,12 +323,14 @@ static bool tell_all(struct pmdp_watch *watch, uint32_t n, uint64_t now_ns)
 		}
 		if (t->what == PMDP_T_STATE)
 			continue;
+		if (t->what == PMDP_T_RAISE && t->kind == PMDP_KIND_PMD_STARVED && doubt(watch, t))
+			continue;
 		if (is_withheld(watch, t, now_ns)) {
 			if (pmdp_watch_process_is_dying(watch))
 				return true;
 			continue;
 		}
-		tell(watch, t);
+		tell(watch, t, settle_doubt(watch, t));
 	}
 	return false;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -138,4 +139,31 @@ bool pmdp_watch_thread_is_gone(const struct pmdp_watch *watch, const struct pmdp
 		return false;
 	return (body->thread_start_ticks && start_ticks != body->thread_start_ticks) ||
 	       is_on_its_way_out(pid, body->tid);
+}
+
+int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_lane_body *body,
+			     uint64_t *out_n)
+{
+	uint32_t pid = pmdp_reader_info(watch->reader)->writer_pid;
+	char path[64], text[4096];
+	const char *line;
+	ssize_t len;
+	int fd;
+
+	if (!can_know(watch) || !body->tid)
+		return -EXDEV;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/status", pid, body->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0)
+		return -EIO;
+	text[len] = 0;
+	line = strstr(text, "\nvoluntary_ctxt_switches:");
+	if (!line)
+		return -EBADMSG;
+	*out_n = strtoull(strchr(line, ':') + 1, NULL, 10);
+	return 0;
 }

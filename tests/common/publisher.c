@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +30,7 @@ struct child {
 	pthread_t thread;
 	atomic_int tid;
 	atomic_bool is_running;
-	atomic_uint stall_ms, doze_ms, doze_max_ms;
+	atomic_uint stall_ms, doze_ms, doze_max_ms, rest_us;
 	atomic_bool is_asleep, is_leaving, is_releasing;
 	bool is_stuck;
 	struct {
@@ -84,7 +87,8 @@ static void *beat(void *arg)
 		pmdp_lane_crumb(lane, PMDP_CRUMB(PMDP_STAGE_RX, 7, 3));
 		pmdp_lane_beat(lane, pmdp_lane_clock(lane));
 		pmdp_lane_publish(lane, pmdp_lane_clock(lane));
-		sleep_us(500);
+		if (atomic_load(&child->rest_us))
+			sleep_us(atomic_load(&child->rest_us));
 	}
 	if (atomic_load(&child->is_releasing))
 		pmdp_lane_release(lane);
@@ -140,6 +144,18 @@ static void set_port(struct child *child, const char *name, const char *link)
 	child->ports[i].slot = pmdp_port_claim(child->pub, &body);
 }
 
+static void set_nice(const struct child *child, int nice, unsigned int core)
+{
+	pid_t tid = atomic_load(&child->tid);
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(core, &cpus);
+	if (sched_setaffinity(tid, sizeof(cpus), &cpus) ||
+	    setpriority(PRIO_PROCESS, (id_t)tid, nice))
+		die("nice");
+}
+
 static void obey(struct child *child, const char *line)
 {
 	char word[16] = "", a[64] = "", b[16] = "";
@@ -152,6 +168,10 @@ static void obey(struct child *child, const char *line)
 		atomic_store(&child->doze_ms, (unsigned int)atoi(b));
 	} else if (!strcmp(word, "sleep") || !strcmp(word, "wake")) {
 		atomic_store(&child->is_asleep, word[0] == 's');
+	} else if (!strcmp(word, "rest")) {
+		atomic_store(&child->rest_us, (unsigned int)atoi(a));
+	} else if (!strcmp(word, "nice")) {
+		set_nice(child, atoi(a), (unsigned int)atoi(b));
 	} else if (!strcmp(word, "exit")) {
 		leave(child, false);
 	} else if (!strcmp(word, "release")) {
@@ -186,7 +206,7 @@ static void run_child(int fd, const char *rundir, const char *instance, uint64_t
 		.keepalive_interval_ns = interval_ns,
 		.gap_limit_ns = 20000000, // its sleeps are no gaps
 	};
-	struct child child = {0};
+	struct child child = {.rest_us = 500};
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	char line[128];
 
@@ -233,7 +253,11 @@ void test_publisher_start(struct test_publisher *pub, const char *rundir, const 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		die("socketpair");
 	fflush(NULL);
-	pub->pid = fork();
+	if (pub->is_foreign)
+		pub->pid =
+			(pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	else
+		pub->pid = fork();
 	if (pub->pid < 0)
 		die("fork");
 	if (pub->pid == 0) {

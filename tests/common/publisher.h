@@ -8,6 +8,8 @@
  *	stall MS                 the thread does not beat for so long (answered at once)
  *	doze MAX_MS MS           it announces a pause of MAX_MS and takes MS (answered at once)
  *	sleep | wake             announced sleep without end, and back
+ *	rest US                  how long it rests between two beats (0: it spins)
+ *	nice N CORE              its priority and CPU
  *	exit                     it leaves without a word
  *	release | claim          it gives its lane up and ends; a new one takes a lane
  *	port NAME up|down|unknown | unport NAME
@@ -22,6 +24,7 @@
 #include <sys/types.h>
 
 struct test_publisher {
+	bool is_foreign; // set before the start: in a pid namespace of its own (root only)
 	pid_t pid;
 	int fd;
 	pid_t tid; // of the beating thread
