@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What keepalive costs: the rate with it on against off, toggled in one running switch.
+
+cost.py [--ports null|flows] [--windows N] [--window-ms MS] [--seed N]
+
+enable-keepalive is set to on and off in pairs of random order. A window lies between two snapshots
+that the PMD itself made of its counters and its clock, both of them saying in which mode it ran, so
+neither the command nor its way is inside. Each pair gives the logarithm of the ratio of its two rates.
+Told is the mean over the pairs with the tenth on either side trimmed (a host that steals time spoils
+single windows by any amount, in both modes alike) with its 95 % interval after Yuen, and the plain
+mean beside it. The agent is not running; what readers cost is another question.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import socket
+import statistics
+import struct
+import time
+
+from bed import folders, steal_s, switch_on
+
+# docs/abi.md: the header's section table, then one lane's body.
+SECTIONS_OFFSET = 184
+SECTION = struct.Struct("<IIIIQ")
+SECTION_LANES = 2
+LANE_SEQ_OFFSET = 8
+BODY_OFFSET = 64
+SNAPSHOT_OFFSET = BODY_OFFSET + 56
+C_RX_PACKETS, C_KEEPALIVE, N_COUNTERS = 1, 18, 48
+
+
+class Lane:
+    """Snapshots of lane 0, read with pread as any reader does."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_RDONLY)
+        self.offset = None
+        for i in range(8):
+            kind, _, _, _, offset = SECTION.unpack(
+                os.pread(self.fd, SECTION.size, SECTIONS_OFFSET + i * SECTION.size))
+            if kind == SECTION_LANES:
+                self.offset = offset
+
+    def snapshot(self):
+        """(ticks, packets, is_keepalive) of one whole copy."""
+        while True:
+            before, = struct.unpack("<Q", os.pread(self.fd, 8, self.offset + LANE_SEQ_OFFSET))
+            raw = os.pread(self.fd, 8 + 8 * N_COUNTERS, self.offset + SNAPSHOT_OFFSET)
+            after, = struct.unpack("<Q", os.pread(self.fd, 8, self.offset + LANE_SEQ_OFFSET))
+            if before == after and before % 2 == 0:
+                words = struct.unpack(f"<{1 + N_COUNTERS}Q", raw)
+                return words[0], words[1 + C_RX_PACKETS], bool(words[1 + C_KEEPALIVE])
+
+
+class Control:
+    """One connection to the switch for all toggles."""
+
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(path)
+        self.replies = self.sock.makefile("rb")
+
+    def keepalive(self, on):
+        request = {"id": 1, "cmd": "set", "args": [f"enable-keepalive={'true' if on else 'false'}"]}
+        self.sock.sendall(json.dumps(request).encode() + b"\n")
+        reply = json.loads(self.replies.readline())
+        assert reply["ok"], reply
+
+
+def window(lane, control, on, window_s):
+    """Packets per tick between two of the PMD's own snapshots in that mode."""
+    control.keepalive(on)
+    deadline = time.monotonic() + 5
+    first = lane.snapshot()
+    while first[2] != on:
+        assert time.monotonic() < deadline, "the PMD does not follow enable-keepalive"
+        first = lane.snapshot()
+    time.sleep(window_s)
+    last = lane.snapshot()
+    assert last[2] == on
+    return (last[1] - first[1]) / (last[0] - first[0])
+
+
+def interval(values, trim):
+    """Trimmed mean and the half-width of its 95 % interval (Yuen: winsorized variance)."""
+    values = sorted(values)
+    n, cut = len(values), int(len(values) * trim)
+    kept = values[cut:n - cut]
+    winsorized = [values[cut]] * cut + kept + [values[n - cut - 1]] * cut
+    error = statistics.stdev(winsorized) / ((1 - 2 * trim) * math.sqrt(n))
+    return statistics.fmean(kept), 1.96 * error
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--ports", choices=("null", "flows"), default="null")
+    parser.add_argument("--windows", type=int, default=7000)
+    parser.add_argument("--window-ms", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    ratios, rates = [], {True: [], False: []}
+    with folders() as (rundir, folder), switch_on(args.ports, rundir, folder) as switch:
+        core = switch.pmd()["core"]
+        lane = Lane(os.path.join(rundir, "default.ring"))
+        control = Control(os.path.join(rundir, "default.ctl"))
+        steal = steal_s(core)
+        for _ in range(args.windows // 2):
+            pair = {}
+            for on in rng.sample((True, False), 2):
+                pair[on] = window(lane, control, on, args.window_ms / 1e3)
+                rates[on].append(pair[on])
+            ratios.append(math.log(pair[True] / pair[False]))
+        steal = steal_s(core) - steal
+    cost, half = interval([-100 * r for r in ratios], 0.10)
+    plain, plain_half = interval([-100 * r for r in ratios], 0)
+    print(json.dumps({
+        "bench": "cost", "ports": args.ports, "windows": 2 * len(ratios), "window_ms": args.window_ms,
+        "seed": args.seed, "steal_s": round(steal, 2),
+        "cost_pct": round(cost, 4), "interval_95_pct": round(half, 4),
+        "plain_cost_pct": round(plain, 4), "plain_interval_95_pct": round(plain_half, 4),
+        "cycles_per_packet_on": round(1 / statistics.median(rates[True]), 3),
+        "cycles_per_packet_off": round(1 / statistics.median(rates[False]), 3)}))
+
+
+if __name__ == "__main__":
+    main()
