@@ -6,6 +6,8 @@
 #include "ag_diag_private.h"
 
 #define MAX_RETRIES 12
+// A stall that goes on is looked at now and then: what holds the thread may change.
+#define SLOW_MS 500
 
 // Another stall than at the last call: what was seen then is history, its newest look a baseline.
 static void begin_stall(struct ag_watched *lane, uint64_t begin_ns)
@@ -58,37 +60,38 @@ static bool retry_in(const struct ag_explain *what, uint64_t ms, uint64_t *out_r
 	return true;
 }
 
-static bool retry_live(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,
-		       const struct ag_evidence *e, const struct ag_verdict *v,
-		       uint64_t *out_retry_ns)
+// When to look again at a stall that lasts, in milliseconds; SLOW_MS: nothing more to be found out soon.
+static uint64_t next_live_ms(struct ag_diag *diag, struct ag_watched *lane,
+			     const struct ag_explain *what, const struct ag_evidence *e,
+			     const struct ag_verdict *v)
 {
 	uint32_t n = lane->seen.n_calls;
 
 	if (n > MAX_RETRIES)
-		return false;
+		return SLOW_MS;
 	switch (v->cause) {
 	case PMDP_CAUSE_OWN_CODE:
 	case PMDP_CAUSE_STEAL:
 		if (e->n_samples > 0 || !diag->can_sample)
-			return n < 3 && retry_in(what, 10, out_retry_ns);
+			return n < 3 ? 10 : SLOW_MS;
 		if (is_cpu_alive(diag, lane, e))
 			ask(diag, lane, what, AG_JOB_SAMPLE);
-		return retry_in(what, 5, out_retry_ns);
+		return 5;
 	case PMDP_CAUSE_PREEMPTED:
 	case PMDP_CAUSE_IRQ:
 		// A thread held back by a quota looks so, too, until its cgroup was read.
 		if (e->has_switches || v->has_culprit || lane->core < 0)
-			return n < 2 && e->is_fair && retry_in(what, 2, out_retry_ns);
+			return n < 2 && e->is_fair ? 2 : SLOW_MS;
 		ask(diag, lane, what, AG_JOB_SCAN);
-		return retry_in(what, 8, out_retry_ns);
+		return 8;
 	case PMDP_CAUSE_UNKNOWN:
 	case PMDP_CAUSE_RT_THROTTLED:
-		return retry_in(what, n < 6 ? UINT64_C(1) << n : 64, out_retry_ns);
+		return n < 6 ? UINT64_C(1) << n : 64;
 	case PMDP_CAUSE_BLOCKED:
-		// A throttled or frozen thread looks blocked until its cgroup was read.
-		return n < 3 && retry_in(what, n < 2 ? 2 : 50, out_retry_ns);
+		// A frozen thread looks blocked until its cgroup was read.
+		return n < 2 ? 2 : n < 3 ? 50 : SLOW_MS;
 	default:
-		return false;
+		return SLOW_MS;
 	}
 }
 
@@ -142,5 +145,7 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	ag_cause_render(&evidence, &verdict, incident);
 	if (what->end_ns)
 		return retry_ended(diag, lane, what, &verdict, out_retry_ns);
-	return retry_live(diag, lane, what, &evidence, &verdict, out_retry_ns);
+	if (verdict.cause == PMDP_CAUSE_EXITED || verdict.cause == PMDP_CAUSE_PROCESS_DIED)
+		return false;
+	return retry_in(what, next_live_ms(diag, lane, what, &evidence, &verdict), out_retry_ns);
 }

@@ -22,15 +22,22 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 		  struct ag_look *out_look)
 {
 	struct ag_proc_stat stat;
+	int rc;
 
 	memset(out_look, 0, sizeof(*out_look));
 	out_look->time_ns = now_ns;
 	if (!lane->is_open)
 		return;
 	out_look->has_runtime = ag_proc_read_runtime(&lane->proc, &out_look->runtime) == 0;
-	if (how == AG_LOOK_FULL && diag->has_mounts)
-		ag_cgroup_follow(&lane->cgroup, &diag->mounts, lane->pid, lane->tid);
-	out_look->has_quota = ag_cgroup_read(&lane->cgroup, &out_look->quota) == 0;
+	rc = ag_cgroup_read(&lane->cgroup, &out_look->quota);
+	if (how == AG_LOOK_FULL && diag->has_mounts) {
+		// Removed, and perhaps made again by the same name.
+		if (rc == -ENODEV)
+			ag_cgroup_close(&lane->cgroup);
+		if (ag_cgroup_follow(&lane->cgroup, &diag->mounts, lane->pid, lane->tid))
+			rc = ag_cgroup_read(&lane->cgroup, &out_look->quota);
+	}
+	out_look->has_quota = rc == 0;
 	out_look->cgroup_hash = lane->cgroup.hash;
 	if (how != AG_LOOK_FULL)
 		return;
@@ -165,7 +172,7 @@ static uint64_t slack_ns(enum ag_counter counter)
 struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct ag_look *first = NULL, *last = NULL, *base;
+	const struct ag_look *first = NULL, *inside = NULL, *last = NULL, *base;
 	struct ag_growth growth = {NULL, NULL, false};
 	uint64_t enough_ns = (end_ns - begin_ns) / 3;
 	uint32_t i;
@@ -173,23 +180,23 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 	for (i = 0; i < lane->n_live; i++) {
 		if (!has(&lane->live[i], counter))
 			continue;
+		last = &lane->live[i];
 		if (!first)
-			first = &lane->live[i];
-		if (!last || lane->live[i].time_ns <= end_ns + slack_ns(counter))
-			last = &lane->live[i];
+			first = last;
+		if (last->time_ns <= end_ns + slack_ns(counter))
+			inside = last;
 	}
 	if (!last)
 		return growth;
-	growth.to = last;
 	if (enough_ns < 5 * AG_TICK_NS)
 		enough_ns = 5 * AG_TICK_NS;
-	if (first->time_ns < end_ns && last->time_ns - first->time_ns >= enough_ns) {
-		growth.from = first;
-		growth.is_inside = true;
+	if (inside && first->time_ns < end_ns && inside->time_ns - first->time_ns >= enough_ns) {
+		growth = (struct ag_growth){first, inside, true};
 		return growth;
 	}
 	base = base_before(lane, counter, begin_ns);
 	growth.from = base ? base : first != last ? first : NULL;
+	growth.to = last;
 	growth.is_inside = !base;
 	return growth;
 }

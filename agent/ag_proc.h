@@ -101,7 +101,7 @@ bool ag_cgroup_follow(struct ag_cgroup *cgroup, const struct ag_cgroup_mounts *m
 		      pid_t tid);
 void ag_cgroup_close(struct ag_cgroup *cgroup);
 
-// Sum over the levels. -ENOENT: no cgroup with a quota counter.
+// Sum over the levels. -ENOENT: no cgroup with a quota counter; -ENODEV: the cgroup was removed.
 int ag_cgroup_read(const struct ag_cgroup *cgroup, struct ag_cgroup_stat *out_stat);
 // Is a quota set on one of the levels?
 bool ag_cgroup_has_limit(const struct ag_cgroup *cgroup);

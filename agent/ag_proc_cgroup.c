@@ -217,11 +217,14 @@ int ag_cgroup_read(const struct ag_cgroup *cgroup, struct ag_cgroup_stat *out_st
 	struct ag_cgroup_stat sum = {0}, one;
 	char text[1024];
 	bool is_any = false;
+	ssize_t n;
 	uint32_t i;
 
 	for (i = 0; i < cgroup->n_levels; i++) {
-		if (ag_proc_read_fd(cgroup->stat_fds[i], text, sizeof(text)) <= 0 ||
-		    ag_cgroup_parse_stat(text, &one))
+		n = ag_proc_read_fd(cgroup->stat_fds[i], text, sizeof(text));
+		if (n == -ENODEV)
+			return -ENODEV;
+		if (n <= 0 || ag_cgroup_parse_stat(text, &one))
 			continue;
 		sum.n_throttled += one.n_throttled;
 		sum.throttled_ns += one.throttled_ns;

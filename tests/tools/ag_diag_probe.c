@@ -389,6 +389,17 @@ static void parse(int argc, char **argv)
 	}
 }
 
+// The judge and its helper thread must not take the time that they judge about.
+static void leave_core(void)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2)
+		return;
+	CPU_CLR(opt.core, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 int main(int argc, char **argv)
 {
 	struct ag_diag *diag;
@@ -406,6 +417,7 @@ int main(int argc, char **argv)
 	pid = fork();
 	if (pid == 0)
 		be_child();
+	leave_core();
 	setpriority(PRIO_PROCESS, 0, -20);
 	while (pid > 0 && atomic_load(&shared->tid) == 0 && kill(pid, 0) == 0)
 		sleep_ns(1000000);
