@@ -123,13 +123,13 @@ static void close_all(struct sw_switch *sw)
 	struct sw_error err;
 
 	sw->is_stopping = true;
-	sw_notify_stopping(sw);
+	sw_notify_stopping();
 	sw_ctl_destroy(sw->ctl);
 	sw->ctl = NULL;
 	if (sw->plan != NULL && sw->flows != NULL && sw_plan_shutdown(sw, &err) != 0) {
 		sw_log(SW_LOG_WARNING, "%s; ending without it", err.text);
 		pmdp_publisher_close(sw->pub);
-		sw_eal_remove_files(sw);
+		sw_eal_remove_files();
 		_exit(EXIT_SUCCESS);
 	}
 	pmdp_publisher_close(sw->pub);
@@ -139,7 +139,7 @@ static void close_all(struct sw_switch *sw)
 	rte_free(sw->qsbr);
 	sw_loop_close(sw);
 	if (sw->has_eal)
-		sw_eal_cleanup(sw);
+		sw_eal_cleanup();
 }
 
 int main(int argc, char **argv)

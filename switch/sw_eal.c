@@ -184,22 +184,20 @@ int sw_eal_init(struct sw_switch *sw, int argc, char **argv, struct sw_error *er
 	return 0;
 }
 
-void sw_eal_remove_files(struct sw_switch *sw)
+void sw_eal_remove_files(void)
 {
 	const char *folder = rte_eal_get_runtime_dir();
 
-	(void)sw;
-	// Empty by now, as nothing is shared; a folder with files is somebody's and stays.
+	// Empty, as nothing is shared; a folder with files is somebody's and stays.
 	if (folder != NULL)
 		rmdir(folder);
 }
 
-void sw_eal_cleanup(struct sw_switch *sw)
+void sw_eal_cleanup(void)
 {
 	char folder[512];
 
 	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
-	(void)sw;
 	rte_eal_cleanup();
 	rmdir(folder);
 }

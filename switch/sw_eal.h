@@ -18,7 +18,7 @@
 int sw_eal_init(struct sw_switch *sw, int argc, char **argv, struct sw_error *err);
 
 // Devices must be closed. Removes EAL's folder.
-void sw_eal_cleanup(struct sw_switch *sw);
+void sw_eal_cleanup(void);
 
 // Only remove the folder: a PMD that can't be ended still uses EAL's memory.
-void sw_eal_remove_files(struct sw_switch *sw);
+void sw_eal_remove_files(void);

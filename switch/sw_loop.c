@@ -19,6 +19,7 @@ static void loop_signals(sigset_t *out_set)
 	sigemptyset(out_set);
 	sigaddset(out_set, SIGTERM);
 	sigaddset(out_set, SIGINT);
+	sigaddset(out_set, SIGHUP); // the terminal has gone
 }
 
 void sw_loop_block_signals(void)

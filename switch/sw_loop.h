@@ -14,6 +14,6 @@ void sw_loop_block_signals(void);
 
 // -errno
 int sw_loop_open(struct sw_switch *sw, struct sw_error *err);
-// Until SIGTERM or SIGINT.
+// Until SIGTERM, SIGINT or SIGHUP.
 void sw_loop_run(struct sw_switch *sw);
 void sw_loop_close(struct sw_switch *sw);

@@ -67,9 +67,8 @@ void sw_notify_ready(struct sw_switch *sw)
 	tell_status(sw, "READY=1\n");
 }
 
-void sw_notify_stopping(struct sw_switch *sw)
+void sw_notify_stopping(void)
 {
-	(void)sw;
 	sd_notify(0, "STOPPING=1\nSTATUS=stopping");
 }
 

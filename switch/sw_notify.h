@@ -12,6 +12,6 @@
 struct sw_switch;
 
 void sw_notify_ready(struct sw_switch *sw);
-void sw_notify_stopping(struct sw_switch *sw);
+void sw_notify_stopping(void);
 // From every housekeeping. Sends status about once a second, the watchdog twice in its time.
 void sw_notify_tick(struct sw_switch *sw, uint64_t now_ns);

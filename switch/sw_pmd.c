@@ -3,6 +3,7 @@
 #include "sw_pmd.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,12 @@ struct sw_pmd *sw_pmd_by_name(struct sw_switch *sw, const char *name)
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL && strcmp(pmd->name, name) != 0)
 		;
 	return pmd;
+}
+
+bool sw_pmd_is_gone(const struct sw_pmd *pmd)
+{
+	return atomic_load_explicit(&pmd->life, memory_order_acquire) == SW_PMD_RUNNING &&
+	       tgkill(getpid(), (pid_t)pmd->tid, 0) != 0 && errno == ESRCH;
 }
 
 void sw_pmd_wake(struct sw_pmd *pmd)

@@ -58,7 +58,7 @@ struct sw_pmd {
 	sem_t started;                        // posted by the PMD when life leaves STARTING
 	uint64_t clear_base[PMDP_N_COUNTERS]; // counters at the last pmd-stats-clear
 	bool is_sharing_said;
-	uint64_t seen_beats;                  // by sw_notify.c
+	uint64_t seen_beats; // by sw_notify.c
 	uint64_t seen_ns;
 	struct sw_error error;
 
@@ -92,6 +92,9 @@ int sw_pmd_create(struct sw_switch *sw, int core, struct sw_error *err);
 
 // The thread has left its loop (life EXITED): join and free.
 void sw_pmd_destroy(struct sw_switch *sw, struct sw_pmd *pmd);
+
+// Has the thread ended without announcing it? Asks the kernel.
+bool sw_pmd_is_gone(const struct sw_pmd *pmd);
 
 // Wake a sleeping PMD so that it looks at its plan.
 void sw_pmd_wake(struct sw_pmd *pmd);
