@@ -137,24 +137,33 @@ static void convert(const struct pmdp_reader *reader, const struct pmdp_hot_shm 
 	out->n_records = word(&hot->n_records);
 }
 
+// Counts of one thread never fall; free-running ones are compared by their difference.
+static bool is_behind(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before)
+{
+	return now->incarnation == before->incarnation &&
+	       ((int64_t)(now->beats - before->beats) < 0 || now->n_gaps < before->n_gaps ||
+		now->n_stalls < before->n_stalls);
+}
+
 /*
  * A slot is copied word by word while its thread runs, so a copy can hold an old beat beside a new
- * word of announcement. That looks like a thread that should poll and does not. So a lane whose
- * announcement or incarnation is new, or whose beat is old, is read once more: when both copies
- * agree in announcement and incarnation, what the second holds was true while the announcement was
- * (H4).
+ * word of announcement, which looks like a thread that should poll and does not; or the number of one
+ * thread beside the counts of the next. So a lane whose announcement or incarnation is new, whose
+ * beat is old, or whose counts fell, is read once more: when both copies agree in announcement and
+ * incarnation, what the second holds was true while the announcement was (H1, H4).
  */
 static bool is_doubtful(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before,
 			uint64_t now_ns, uint64_t interval_ns)
 {
 	if (now->announce != before->announce || now->reason != before->reason ||
-	    now->incarnation != before->incarnation)
+	    now->incarnation != before->incarnation || is_behind(now, before))
 		return true;
 	return now->announce == PMDP_ANNOUNCE_POLLING && now->beat_ns < now_ns &&
 	       now_ns - now->beat_ns >= interval_ns;
 }
 
-static int confirm(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane_look *look)
+static int confirm(struct pmdp_reader *reader, uint32_t lane, const struct pmdp_lane_look *before,
+		   struct pmdp_lane_look *look)
 {
 	const struct pmdp_reader_section *s = &reader->hot;
 	struct pmdp_hot_shm hot;
@@ -170,7 +179,8 @@ static int confirm(struct pmdp_reader *reader, uint32_t lane, struct pmdp_lane_l
 		if (rc < 0)
 			return rc;
 		convert(reader, &hot, look);
-		if ((word(&hot.announce) & 0xffff) == announce && look->incarnation == incarnation)
+		if ((word(&hot.announce) & 0xffff) == announce &&
+		    look->incarnation == incarnation && !is_behind(look, before))
 			break;
 	}
 	return 0;
@@ -195,7 +205,7 @@ int pmdp_reader_look(struct pmdp_reader *reader, struct pmdp_look *out_look)
 		before = reader->looks[i];
 		convert(reader, &hot, &reader->looks[i]);
 		if (is_doubtful(&reader->looks[i], &before, now_ns, interval_ns)) {
-			rc = confirm(reader, i, &reader->looks[i]);
+			rc = confirm(reader, i, &before, &reader->looks[i]);
 			if (rc < 0)
 				return rc;
 		}

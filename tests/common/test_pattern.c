@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CRUMB_OF(n) ((n)*UINT64_C(0x9e3779b97f4a7c15))
+
 int test_pattern_open(struct test_pattern_writer *w, const char *rundir)
 {
 	const struct pmdp_publisher_opts opts = {
@@ -19,7 +21,8 @@ int test_pattern_open(struct test_pattern_writer *w, const char *rundir)
 	w->port = pmdp_port_claim(w->pub, &body);
 	w->n = 0;
 	pmdp_lane_polling(w->lane);
-	test_pattern_write(w);
+	for (int i = 0; i < TEST_PATTERN_FIRST; i++)
+		test_pattern_write(w);
 	return 0;
 }
 
@@ -35,7 +38,8 @@ void test_pattern_write(struct test_pattern_writer *w)
 		body->gap_hist[i] = ~n;
 	snprintf(body->name, sizeof body->name, "%llu", (unsigned long long)n);
 	pmdp_lane_publish(w->lane, n);
-	pmdp_lane_beat(w->lane, w->lane->last_ticks + TEST_PATTERN_GAP_NS);
+	pmdp_lane_crumb(w->lane, CRUMB_OF(n));
+	pmdp_lane_beat(w->lane, w->lane->last_ticks + TEST_PATTERN_GAP_NS + n);
 	snprintf(port.name, sizeof port.name, "port with a long name %llu", (unsigned long long)n);
 	for (int i = 0; i < PMDP_P_N_COUNTERS; i++)
 		port.counters[i] = n;
@@ -71,6 +75,16 @@ const char *test_pattern_check_port(const struct pmdp_port_body *body)
 	}
 	snprintf(name, sizeof name, "port with a long name %llu", (unsigned long long)n);
 	return strcmp(name, body->name) || body->ofport != (uint32_t)n ? "name of a port" : NULL;
+}
+
+const char *test_pattern_check_record(const struct pmdp_record_body *body)
+{
+	if (body->kind == PMDP_RECORD_ANNOUNCE)
+		return body->length_ticks || !body->value0 ? "record of an announcement" : NULL;
+	if (body->kind != PMDP_RECORD_GAP || body->value0 || body->value1 ||
+	    body->crumb != CRUMB_OF(body->length_ticks - TEST_PATTERN_GAP_NS))
+		return "record of a gap";
+	return NULL;
 }
 
 const char *test_pattern_check_look(const struct pmdp_lane_look *look, uint64_t n_free)

@@ -10,7 +10,8 @@
 
 #include "pmdpulse.h"
 
-#define TEST_PATTERN_GAP_NS UINT64_C(200000000)
+#define TEST_PATTERN_GAP_NS UINT64_C(200000000) // and update number n takes n more
+#define TEST_PATTERN_FIRST 5 // updates that stand when it begins: the ring of 4 records is full
 
 struct test_pattern_writer {
 	struct pmdp_publisher *pub;
@@ -19,7 +20,7 @@ struct test_pattern_writer {
 	uint64_t n; // updates written
 };
 
-// Open INSTANCE "t" with one lane and one port, polling, and write the first update. 0 or -errno.
+// Open INSTANCE "t" with one lane and one port, polling, and write the first updates. 0 or -errno.
 int test_pattern_open(struct test_pattern_writer *w, const char *rundir);
 
 // The next update: body, a beat that ends a stall, port, housekeeping.
@@ -28,6 +29,7 @@ void test_pattern_write(struct test_pattern_writer *w);
 // NULL, or what is torn.
 const char *test_pattern_check_lane(const struct pmdp_lane_body *body);
 const char *test_pattern_check_port(const struct pmdp_port_body *body);
+const char *test_pattern_check_record(const struct pmdp_record_body *body);
 
 /*
  * The hot slot is no snapshot, but it is ordered: who sees a count sees the lengths that it counts

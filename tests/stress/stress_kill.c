@@ -32,7 +32,10 @@
 
 #define MAX_READ_NS UINT64_C(200000000) // generous: the machine may be busy with others
 #define MAX_STEPS 2000000
-#define MAX_STORES 200 // of one publish, about
+#define N_UPDATES (TEST_PATTERN_FIRST + 1)
+#define N_RECORDS_AT_END (2 + N_UPDATES + 3) // start and polling, then dozing, sleep, polling
+#define N_BEATS_AT_END (1 + N_UPDATES + 2)   // polling, then before dozing and of polling
+#define MAX_STORES 200                       // of one publish, about
 #define BUDGET_NS UINT64_C(8000000000)
 
 enum {
@@ -61,6 +64,7 @@ static _Noreturn void write_as_child(const char *dir)
 	test_pattern_write(&w);
 	w.lane->last_ticks += 3600 * UINT64_C(1000000000); // the time that the steps take is no gap
 	pmdp_lane_dozing(w.lane, PMDP_REASON_RECONFIGURATION, 1000000000);
+	pmdp_lane_sleep(w.lane, PMDP_REASON_NO_QUEUE);
 	pmdp_lane_polling(w.lane);
 	atomic_store_explicit(phase, PHASE_DONE, memory_order_release);
 	for (;;)
@@ -123,11 +127,15 @@ static const char *read_records(struct pmdp_reader *reader)
 	if (n < 0 || (uint64_t)n + lost != cursor)
 		return "records and losses do not sum up";
 	for (int i = 0; i < n; i++) {
-		if (records[i].kind == PMDP_RECORD_GAP
-			    ? records[i].length_ticks != TEST_PATTERN_GAP_NS || records[i].value0
-			    : records[i].kind != PMDP_RECORD_ANNOUNCE || !records[i].value0)
-			return "torn record";
+		const char *torn = test_pattern_check_record(&records[i]);
+
+		if (torn)
+			return torn;
 	}
+	// Update k left record k + 1. The newest that is counted is there; only the oldest may be gone.
+	if (n == 0 || (records[n - 1].kind == PMDP_RECORD_GAP &&
+		       records[n - 1].length_ticks - TEST_PATTERN_GAP_NS + 2 != cursor))
+		return "a record counted before it is there";
 	return NULL;
 }
 
@@ -139,11 +147,14 @@ static const char *read_look(struct pmdp_reader *reader)
 	if (pmdp_reader_look(reader, &look) < 0)
 		return "error from pmdp_reader_look";
 	lane = &look.lanes[0];
-	if (lane->announce != PMDP_ANNOUNCE_POLLING && lane->announce != PMDP_ANNOUNCE_DOZING)
+	if (lane->announce < PMDP_ANNOUNCE_POLLING || lane->announce > PMDP_ANNOUNCE_SLEEP)
 		return "announcement";
 	if (lane->announce == PMDP_ANNOUNCE_DOZING && !lane->deadline_ns)
 		return "dozing without its deadline";
-	return test_pattern_check_look(lane, 4); // two each of polling and the beat before dozing
+	if (lane->announce == PMDP_ANNOUNCE_POLLING && lane->n_records == N_RECORDS_AT_END &&
+	    lane->beats != N_BEATS_AT_END)
+		return "polling before its beat";
+	return test_pattern_check_look(lane, 3); // two of polling, one before dozing
 }
 
 static const char *read_all(struct pmdp_reader *reader, struct tally *tally)
@@ -157,8 +168,8 @@ static const char *read_all(struct pmdp_reader *reader, struct tally *tally)
 		wrong = test_pattern_check_lane(&lane);
 	else if (rc != -EAGAIN)
 		wrong = "error from pmdp_reader_lane";
-	tally->n_old += rc == 0 && lane.snapshot_ticks == 1;
-	tally->n_new += rc == 0 && lane.snapshot_ticks == 2;
+	tally->n_old += rc == 0 && lane.snapshot_ticks == TEST_PATTERN_FIRST;
+	tally->n_new += rc == 0 && lane.snapshot_ticks == TEST_PATTERN_FIRST + 1;
 	tally->n_again += rc == -EAGAIN;
 	if (wrong)
 		return wrong;

@@ -173,6 +173,10 @@ static void test_reader_lane(void **state)
 		pmdp_lane_publish(lane, 100); // and the next whole update heals it
 		assert_int_equal(pmdp_reader_lane(readers[i], 0, &body), 0);
 	}
+	// Claimed by a thread that has not written its body yet: this one is not its own.
+	ring.lanes[0].claimed++;
+	assert_int_equal(pmdp_reader_lane(readers[0], 0, &body), -ENOENT);
+	ring.lanes[0].claimed--;
 	memset(ring.lanes[0].body.name, 'x', sizeof ring.lanes[0].body.name); // not terminated
 	assert_int_equal(pmdp_reader_lane(readers[0], 0, &body), 0);
 	assert_int_equal(strlen(body.name), PMDP_LANE_NAME_BYTES - 1);

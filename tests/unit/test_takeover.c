@@ -309,6 +309,68 @@ static void test_takeover_race(void **state)
 	}
 }
 
+// Does the process have this file open for writing? Then it waits for the lock of the name.
+static bool has_open_for_writing(pid_t pid, const char *path)
+{
+	char link[64], target[128], text[256];
+	FILE *info;
+	ssize_t len;
+
+	for (int fd = 3; fd < 32; fd++) {
+		unsigned int flags = 0;
+
+		snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, fd);
+		len = readlink(link, target, sizeof target - 1);
+		if (len < 0)
+			continue;
+		target[len] = 0;
+		if (strcmp(target, path) != 0)
+			continue;
+		snprintf(link, sizeof link, "/proc/%d/fdinfo/%d", (int)pid, fd);
+		info = fopen(link, "r");
+		if (!info)
+			continue;
+		while (fgets(text, sizeof text, info) && sscanf(text, "flags: %o", &flags) != 1)
+			;
+		fclose(info);
+		if ((flags & O_ACCMODE) == O_RDWR)
+			return true;
+	}
+	return false;
+}
+
+// A starter that waits for the lock of a dead predecessor finds, when it gets it, that the name leads
+// to someone else by now, who lives.
+static void test_takeover_loses_while_it_waits(void **state)
+{
+	const struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
+	uint64_t deadline_ns = test_now_ns() + 5000000000;
+	struct pmdp_publisher *pub, *other;
+	char path[128];
+	int rc, status, fd;
+	pid_t pid = start_writer(*state, &rc);
+
+	end_writer(pid);
+	strcpy(path, test_dir_path("t.ring"));
+	fd = open(path, O_RDWR);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(fd); // a lock goes with the last copy of its descriptor
+		_exit(-open_ring(*state, &other));
+	}
+	while (!has_open_for_writing(pid, path))
+		assert_true(test_now_ns() < deadline_ns);
+	assert_int_equal(rename(path, test_dir_path("aside")), 0);
+	assert_int_equal(open_ring(*state, &pub), 0);
+	close(fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EEXIST);
+	pmdp_publisher_close(pub);
+}
+
 // A clean stop removes the name only while it is its own.
 static void test_takeover_close_leaves_a_successor(void **state)
 {
@@ -377,6 +439,7 @@ int main(void)
 		TEST(test_takeover_from_the_stopped),
 		TEST(test_takeover_in_another_pid_namespace),
 		TEST(test_takeover_race),
+		TEST(test_takeover_loses_while_it_waits),
 		TEST(test_takeover_close_leaves_a_successor),
 		TEST(test_takeover_close_in_a_child),
 		TEST(test_takeover_over_a_side_name),
