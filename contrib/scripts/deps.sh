@@ -44,7 +44,7 @@ done
 
 if [ "$(id -u)" -ne 0 ]; then
 	echo "Packages are missing. Install them with:" >&2
-	echo "    sudo apt-get install --no-install-recommends$missing" >&2
+	echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
 	exit 1
 fi
 
