@@ -80,7 +80,7 @@ static int open_all(struct sw_switch *sw, int argc, char **argv, struct sw_error
 		return rc;
 	rc = open_rcu(sw);
 	if (rc == 0)
-		rc = sw_pools_create(sw->settings.n_mbufs, &sw->pools);
+		rc = sw_pools_create(&sw->pools);
 	if (rc == 0)
 		rc = sw_plan_create(sw);
 	if (rc == 0)

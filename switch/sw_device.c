@@ -180,7 +180,7 @@ static int setup_with_pool(struct sw_switch *sw, struct sw_port *port,
 	int rc = -E2BIG;
 
 	if (n == 0)
-		rc = sw_pools_shared(sw->pools, data_bytes, &port->pool, err);
+		rc = sw_pools_shared(sw->pools, sw->settings.n_mbufs, data_bytes, &port->pool, err);
 	if (rc == -E2BIG)
 		rc = sw_pools_own(sw->pools, n != 0 ? n : SW_OWN_POOL_MBUFS / 4, data_bytes, socket,
 				  &port->pool, err);

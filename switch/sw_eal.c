@@ -3,6 +3,7 @@
 #include "sw_eal.h"
 
 #include <errno.h>
+#include <linux/mman.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,26 +64,37 @@ static bool has_option(int argc, char **argv, const char *const *options)
 }
 
 /*
- * Can this process have hugepages? Reserve the least we need, without taking them, and fault one in
- * by a call that reports a refusal (a cgroup's limit, say) instead of killing us.
+ * Can this process have bytes of hugepages of a size (flag MAP_HUGE_*)? Reserve them, without taking
+ * them, and fault one in by a call that reports a refusal (a cgroup's limit, say) instead of killing
+ * us. 0, or -errno.
  */
-static bool probe_hugepages(char *why, size_t size)
+static int probe_hugepages(int size_flag, size_t bytes)
 {
-	size_t bytes = SW_LEAST_HUGEPAGES * SW_HUGEPAGE_BYTES;
 	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	bool is_good;
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size_flag, -1, 0);
+	int rc = 0;
 
-	if (map == MAP_FAILED) {
-		snprintf(why, size, "fewer than %d free hugepages of 2 MiB (vm.nr_hugepages)",
-			 SW_LEAST_HUGEPAGES);
-		return false;
-	}
-	is_good = madvise(map, SW_HUGEPAGE_BYTES, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
-	if (!is_good)
-		snprintf(why, size, "hugepages are refused: %s", strerror(errno));
+	if (map == MAP_FAILED)
+		return -errno;
+	// EINVAL: a kernel before 5.14 can't tell.
+	if (madvise(map, SW_HUGEPAGE_BYTES, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+		rc = -errno;
 	munmap(map, bytes);
-	return is_good;
+	return rc;
+}
+
+static bool has_hugepages(char *why, size_t size)
+{
+	int rc = probe_hugepages(MAP_HUGE_2MB, SW_LEAST_HUGEPAGES * SW_HUGEPAGE_BYTES);
+
+	if (rc == 0 || probe_hugepages(MAP_HUGE_1GB, 1ul << 30) == 0)
+		return true;
+	if (rc == -ENOMEM)
+		snprintf(why, size, "fewer than %d free hugepages of 2 MiB (see vm.nr_hugepages)",
+			 SW_LEAST_HUGEPAGES);
+	else
+		snprintf(why, size, "hugepages are refused: %s", strerror(-rc));
+	return false;
 }
 
 // Three quarters of what is available, at most SW_NO_HUGE_MB.
@@ -117,7 +129,7 @@ static void add_memory(struct sw_switch *sw, struct args *args, int argc, char *
 	if (!is_no_huge) {
 		if (has_option(argc, argv, user_memory))
 			return;
-		if (probe_hugepages(why, sizeof(why))) {
+		if (has_hugepages(why, sizeof(why))) {
 			// In memory only: nothing to clean up, and an ordinary user may do it.
 			add_arg(args, "--in-memory");
 			return;

@@ -17,17 +17,15 @@
 struct sw_pools {
 	struct sw_pool *first;
 	struct sw_pool *shared;
-	uint32_t n_shared;
 	uint32_t next_id;
 };
 
-int sw_pools_create(uint32_t n_mbufs, struct sw_pools **out_pools)
+int sw_pools_create(struct sw_pools **out_pools)
 {
 	struct sw_pools *pools = calloc(1, sizeof(*pools));
 
 	if (pools == NULL)
 		return -ENOMEM;
-	pools->n_shared = n_mbufs;
 	*out_pools = pools;
 	return 0;
 }
@@ -75,17 +73,17 @@ static struct sw_pool *pool_make(struct sw_pools *pools, uint32_t n_mbufs, uint3
 	return pool;
 }
 
-int sw_pools_shared(struct sw_pools *pools, uint32_t data_bytes, struct sw_pool **out_pool,
-		    struct sw_error *err)
+int sw_pools_shared(struct sw_pools *pools, uint32_t n_mbufs, uint32_t data_bytes,
+		    struct sw_pool **out_pool, struct sw_error *err)
 {
-	uint32_t n = pools->n_shared != 0 ? pools->n_shared : SW_POOL_SHARED_MBUFS;
+	uint32_t n = n_mbufs != 0 ? n_mbufs : SW_POOL_SHARED_MBUFS;
 
 	if (data_bytes > RTE_MBUF_DEFAULT_DATAROOM)
 		return -E2BIG;
 	// By default, what there is room for; a number that was asked for is not reduced in silence.
 	while (pools->shared == NULL) {
 		pools->shared = pool_make(pools, n, 0, SOCKET_ID_ANY);
-		if (pools->shared == NULL && (pools->n_shared != 0 || n <= SW_POOL_LEAST_MBUFS))
+		if (pools->shared == NULL && (n_mbufs != 0 || n <= SW_POOL_LEAST_MBUFS))
 			return sw_fail(err, -ENOMEM,
 				       "no memory for %u packet buffers: reserve more hugepages "
 				       "(vm.nr_hugepages), or set mbufs to less",

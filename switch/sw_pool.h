@@ -25,14 +25,17 @@ struct sw_pool {
 	bool is_shared;
 };
 
-// n_mbufs of the shared pool, which is made when the first port needs it; 0: by default. -ENOMEM.
-int sw_pools_create(uint32_t n_mbufs, struct sw_pools **out_pools);
+// -ENOMEM
+int sw_pools_create(struct sw_pools **out_pools);
 // No port may be left. Accepts NULL.
 void sw_pools_destroy(struct sw_pools *pools);
 
-// The shared pool, if its buffers hold frames of data_bytes. -ENOMEM, -E2BIG (they don't).
-int sw_pools_shared(struct sw_pools *pools, uint32_t data_bytes, struct sw_pool **out_pool,
-		    struct sw_error *err);
+/*
+ * The shared pool, if its buffers hold frames of data_bytes. The first call makes it, with n_mbufs
+ * (0: by default, less where memory is short). -ENOMEM, -E2BIG (longer frames than it holds).
+ */
+int sw_pools_shared(struct sw_pools *pools, uint32_t n_mbufs, uint32_t data_bytes,
+		    struct sw_pool **out_pool, struct sw_error *err);
 // A pool of its own. -ENOMEM.
 int sw_pools_own(struct sw_pools *pools, uint32_t n_mbufs, uint32_t data_bytes, int numa,
 		 struct sw_pool **out_pool, struct sw_error *err);

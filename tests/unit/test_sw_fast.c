@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <rte_cycles.h>
@@ -344,11 +345,17 @@ int main(void)
 		       "--log-level=lib.eal:error",
 		       "--file-prefix=test_sw_fast",
 		       NULL};
+	char folder[256];
+	int n_failed;
 
 	if (rte_eal_init(9, eal) < 0)
 		return 1;
 	pool = rte_pktmbuf_pool_create("test", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
 	if (pool == NULL)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
+	rte_eal_cleanup();
+	rmdir(folder);
+	return n_failed;
 }
