@@ -27,6 +27,12 @@ static bool is_fair_class(const char *name)
 	       strcmp(name, "SCHED_IDLE") == 0 || strcmp(name, "SCHED_EXT") == 0;
 }
 
+static bool is_rt_class(const char *name)
+{
+	return strcmp(name, "SCHED_FIFO") == 0 || strcmp(name, "SCHED_RR") == 0 ||
+	       strcmp(name, "SCHED_DEADLINE") == 0;
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -95,7 +101,7 @@ static void share_quota(const struct ag_evidence *e, struct ag_split *s, struct 
 {
 	uint64_t want_ns = e->throttled_ns, got_ns;
 	bool is_stopped = e->state == 'T' || e->state == 't' || e->is_frozen;
-	bool is_fair_task = e->n_tasks == 0 || is_fair_class(e->tasks[0].sched_class);
+	bool is_fair_task = e->n_tasks == 0 || !is_rt_class(e->tasks[0].sched_class);
 
 	if (is_stopped)
 		return;

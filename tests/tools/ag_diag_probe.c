@@ -389,6 +389,20 @@ static void parse(int argc, char **argv)
 	}
 }
 
+// Where autogroup scheduling is on (sched(7)), nice counts only within a session.
+static void raise_session(void)
+{
+	FILE *file;
+
+	if (setsid() < 0 && getsid(0) != getpid())
+		return;
+	file = fopen("/proc/self/autogroup", "we");
+	if (!file)
+		return;
+	fprintf(file, "%d", opt.nice);
+	fclose(file);
+}
+
 // The judge and its helper thread must not take the time that they judge about.
 static void leave_core(void)
 {
@@ -414,6 +428,7 @@ int main(int argc, char **argv)
 		perror("ag_diag_probe: mmap");
 		return 1;
 	}
+	raise_session();
 	pid = fork();
 	if (pid == 0)
 		be_child();
