@@ -61,6 +61,7 @@ static void detach(struct pmdp_watch *watch)
 	watch->lanes = NULL;
 	watch->ports = NULL;
 	watch->n_lanes = 0;
+	watch->n_lanes_max = 0;
 	watch->n_ports = 0;
 }
 
@@ -196,7 +197,7 @@ static int allocate(struct pmdp_watch *watch, const struct pmdp_segment_info *in
 	watch->ports = calloc(info->n_ports ? info->n_ports : 1, sizeof(*watch->ports));
 	if (!watch->judged || !watch->transitions || !watch->lanes || !watch->ports)
 		return -ENOMEM;
-	watch->n_lanes = info->n_lanes;
+	watch->n_lanes_max = info->n_lanes;
 	watch->n_ports = info->n_ports;
 	// Of a lane either the two of the detector are open or thread-gone.
 	return pmdp_watch_reserve(watch, 2 * info->n_lanes + info->n_ports + FIXED_OPENS);
@@ -212,9 +213,11 @@ static void begin_following(struct pmdp_watch *watch, uint64_t now_ns)
 
 	pmdp_reader_close(watch->dead);
 	watch->dead = NULL;
-	pmdp_detector_init(&watch->detector, watch->judged, watch->n_lanes);
+	pmdp_detector_init(&watch->detector, watch->judged, 0);
 	watch->attached_ns = now_ns;
 	watch->ports_ns = 0;
+	watch->free_ports_ns = 0;
+	watch->name_ns = 0;
 	watch->slow_ns = 0;
 	watch->confirm_ns = UINT64_MAX;
 	watch->alive_ns = watch->look.alive_ns;
@@ -295,32 +298,49 @@ static uint32_t how_ended(struct pmdp_watch *watch)
 	return take_look(watch) && watch->look.stopped_ns ? PMDP_WATCH_STOPPED : PMDP_WATCH_GONE;
 }
 
+// Does another file stand under the name? While the writer lives that is rare: looked at now and then.
+static bool is_replaced(struct pmdp_watch *watch, uint64_t now_ns)
+{
+	watch->name_ns = now_ns + PMDP_WATCH_SLOW_NS;
+	return pmdp_reader_check(watch->reader) == -ESTALE;
+}
+
 // What became of the attached publisher: PMDP_WATCH_UP, or why it is to be left.
-static uint32_t look_around(struct pmdp_watch *watch, uint64_t now_ns, bool *out_is_replaced)
+static uint32_t look_around(struct pmdp_watch *watch, uint64_t now_ns)
 {
 	bool has_ended = pmdp_watch_process_ended(watch, now_ns);
 
-	*out_is_replaced = pmdp_reader_check(watch->reader) == -ESTALE;
 	if (!take_look(watch))
 		return PMDP_WATCH_REFUSED;
 	if (watch->look.stopped_ns)
 		return PMDP_WATCH_STOPPED;
 	if (has_ended)
 		return how_ended(watch);
-	if (!*out_is_replaced)
+	if (now_ns < watch->name_ns || !is_replaced(watch, now_ns))
 		return PMDP_WATCH_UP;
 	// Taken over since the look at the process, or, by whatever means, while it lives.
 	watch->process_ns = 0;
 	return pmdp_watch_process_ended(watch, now_ns) ? how_ended(watch) : PMDP_WATCH_ABSENT;
 }
 
+// Lanes are claimed from the lowest on, and most segments have many more than threads.
+static void count_lanes(struct pmdp_watch *watch)
+{
+	for (uint32_t i = watch->n_lanes; i < watch->n_lanes_max; i++) {
+		if (watch->look.lanes[i].is_claimed)
+			watch->n_lanes = i + 1;
+	}
+	watch->detector.n_lanes = watch->n_lanes;
+}
+
+// Returns when the next step is due; now_ns when another publisher stands there already.
 static uint64_t follow(struct pmdp_watch *watch, uint64_t now_ns)
 {
-	bool is_replaced;
-	uint32_t status = look_around(watch, now_ns, &is_replaced);
+	uint32_t status = look_around(watch, now_ns);
 	uint64_t due_ns = 0;
 
 	if (status == PMDP_WATCH_UP) {
+		count_lanes(watch);
 		due_ns = pmdp_watch_judge(watch, now_ns);
 		if (!due_ns) // its threads are leaving, so it is
 			status = how_ended(watch);
@@ -328,8 +348,9 @@ static uint64_t follow(struct pmdp_watch *watch, uint64_t now_ns)
 	if (status == PMDP_WATCH_REFUSED)
 		refuse(watch, "damaged while it was read");
 	if (status != PMDP_WATCH_UP) {
+		due_ns = is_replaced(watch, now_ns) ? now_ns : now_ns + PMDP_WATCH_RETRY_NS;
 		leave(watch, status, now_ns);
-		return is_replaced ? now_ns : now_ns + PMDP_WATCH_RETRY_NS;
+		return due_ns;
 	}
 	pmdp_watch_ports_look(watch, now_ns);
 	pmdp_watch_control(watch, now_ns);

@@ -79,11 +79,12 @@ struct pmdp_watch {
 	struct pmdp_detector_lane *judged;
 	struct pmdp_transition *transitions;
 	struct pmdp_watch_lane *lanes;
-	uint32_t n_lanes;
+	uint32_t n_lanes;     // up to the highest that was ever claimed: the others cost nothing
+	uint32_t n_lanes_max; // of the segment
 	struct pmdp_watch_port *ports;
 	uint32_t n_ports;
-	uint64_t ports_ns, slow_ns; // next times
-	uint64_t confirm_ns;        // a thread's absence is to be confirmed; UINT64_MAX: none
+	uint64_t ports_ns, free_ports_ns, slow_ns, name_ns; // next times
+	uint64_t confirm_ns; // a thread's absence is to be confirmed; UINT64_MAX: none
 
 	uint64_t alive_ns, alive_seen_ns; // the publisher's stamp, and when it last changed
 	uint64_t quiet_ns;     // when last no thread was seen alive, or this watch was late

@@ -57,15 +57,22 @@ static void follow_port(struct pmdp_watch *watch, struct pmdp_watch_port *port,
 
 void pmdp_watch_ports_look(struct pmdp_watch *watch, uint64_t now_ns)
 {
+	bool is_slow = now_ns >= watch->free_ports_ns;
+
 	if (now_ns < watch->ports_ns)
 		return;
 	watch->ports_ns = now_ns + PMDP_WATCH_PORTS_NS;
+	if (is_slow)
+		watch->free_ports_ns = now_ns + PMDP_WATCH_SLOW_NS;
 	for (uint32_t i = 0; i < watch->n_ports; i++) {
 		struct pmdp_watch_port *port = &watch->ports[i];
 		struct pmdp_port_body body;
 		uint64_t generation = 0;
-		int rc = pmdp_reader_port(watch->reader, i, &body, &generation);
+		int rc;
 
+		if (!port->is_known && !is_slow)
+			continue; // a free slot costs a look as well, and most are free
+		rc = pmdp_reader_port(watch->reader, i, &body, &generation);
 		if (rc && rc != -ENOENT)
 			continue; // torn or unreadable: as it was
 		if (port->is_known && (rc || generation != port->generation)) {
