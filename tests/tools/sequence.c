@@ -16,7 +16,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ struct frame {
 
 _Static_assert(sizeof(struct frame) >= FRAME_BYTES, "a whole frame");
 
-static volatile sig_atomic_t is_ended;
+static atomic_int is_ended;
 
 static void end(int number)
 {
