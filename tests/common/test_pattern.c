@@ -26,11 +26,10 @@ int test_pattern_open(struct test_pattern_writer *w, const char *rundir)
 	return 0;
 }
 
-void test_pattern_write(struct test_pattern_writer *w)
+static void write_lane(struct test_pattern_writer *w)
 {
 	struct pmdp_lane_body *body = &w->lane->body;
-	uint64_t n = ++w->n;
-	struct pmdp_port_body port = {.ofport = (uint32_t)n};
+	uint64_t n = w->n;
 
 	for (int i = 0; i < PMDP_N_COUNTERS; i++)
 		body->counters[i] = n;
@@ -38,13 +37,43 @@ void test_pattern_write(struct test_pattern_writer *w)
 		body->gap_hist[i] = ~n;
 	snprintf(body->name, sizeof body->name, "%llu", (unsigned long long)n);
 	pmdp_lane_publish(w->lane, n);
-	pmdp_lane_crumb(w->lane, CRUMB_OF(n));
-	pmdp_lane_beat(w->lane, w->lane->last_ticks + TEST_PATTERN_GAP_NS + n);
-	snprintf(port.name, sizeof port.name, "port with a long name %llu", (unsigned long long)n);
+}
+
+static void write_port(struct test_pattern_writer *w)
+{
+	struct pmdp_port_body port = {.ofport = (uint32_t)w->n};
+
+	snprintf(port.name, sizeof port.name, "port with a long name %llu",
+		 (unsigned long long)w->n);
 	for (int i = 0; i < PMDP_P_N_COUNTERS; i++)
-		port.counters[i] = n;
+		port.counters[i] = w->n;
 	pmdp_port_publish(w->pub, w->port, &port);
-	pmdp_publisher_housekeep(w->pub);
+}
+
+void test_pattern_write_part(struct test_pattern_writer *w, int part)
+{
+	switch (part) {
+	case 0:
+		write_lane(w);
+		break;
+	case 1:
+		pmdp_lane_crumb(w->lane, CRUMB_OF(w->n));
+		pmdp_lane_beat(w->lane, w->lane->last_ticks + TEST_PATTERN_GAP_NS + w->n);
+		break;
+	case 2:
+		write_port(w);
+		break;
+	case 3:
+		pmdp_publisher_housekeep(w->pub);
+		break;
+	}
+}
+
+void test_pattern_write(struct test_pattern_writer *w)
+{
+	w->n++;
+	for (int part = 0; part < TEST_PATTERN_PARTS; part++)
+		test_pattern_write_part(w, part);
 }
 
 const char *test_pattern_check_lane(const struct pmdp_lane_body *body)

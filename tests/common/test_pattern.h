@@ -23,8 +23,11 @@ struct test_pattern_writer {
 // Open INSTANCE "t" with one lane and one port, polling, and write the first updates. 0 or -errno.
 int test_pattern_open(struct test_pattern_writer *w, const char *rundir);
 
-// The next update: body, a beat that ends a stall, port, housekeeping.
+// The next update: body, a beat that ends a stall, port, housekeeping. Or one of these parts, by
+// number, after n was counted up.
+#define TEST_PATTERN_PARTS 4
 void test_pattern_write(struct test_pattern_writer *w);
+void test_pattern_write_part(struct test_pattern_writer *w, int part);
 
 // NULL, or what is torn.
 const char *test_pattern_check_lane(const struct pmdp_lane_body *body);
