@@ -94,49 +94,6 @@ static void refuse(struct pmdp_watch *watch, const char *reason)
 	set_status(watch, PMDP_WATCH_REFUSED);
 }
 
-static void raise_version(struct pmdp_watch *watch, uint64_t now_ns)
-{
-	struct pmdp_watch_event event;
-
-	if (watch->version_key)
-		return;
-	pmdp_watch_begin(watch, 0, PMDP_KIND_VERSION_MISMATCH, PMDP_PHASE_RAISE, &event);
-	pmdp_evidence_text(&event.incident, "reason", watch->reason);
-	watch->version_key = pmdp_watch_raise(watch, &event, now_ns);
-}
-
-static void raise_gone(struct pmdp_watch *watch, uint64_t now_ns)
-{
-	uint64_t begin_ns =
-		watch->last_life_ns && watch->last_life_ns < now_ns ? watch->last_life_ns : now_ns;
-	struct pmdp_watch_event event;
-
-	if (watch->gone_key) { // died again before it was seen alive
-		pmdp_watch_begin(watch, watch->gone_key, PMDP_KIND_SWITCH_GONE, PMDP_PHASE_UPDATE,
-				 &event);
-		pmdp_evidence_int(&event.incident, "pid", (int64_t)watch->last_pid);
-		pmdp_watch_update(watch, &event);
-		return;
-	}
-	pmdp_watch_begin(watch, 0, PMDP_KIND_SWITCH_GONE, PMDP_PHASE_RAISE, &event);
-	event.incident.cause = PMDP_CAUSE_PROCESS_DIED;
-	event.incident.duration_ns = now_ns - begin_ns;
-	pmdp_evidence_int(&event.incident, "pid", (int64_t)watch->last_pid);
-	watch->gone_key = pmdp_watch_raise(watch, &event, begin_ns);
-}
-
-// Good news: told once, nothing to clear.
-static void tell_news(struct pmdp_watch *watch, uint32_t kind, uint64_t begin_ns,
-		      uint64_t duration_ns)
-{
-	struct pmdp_watch_event event;
-
-	pmdp_watch_begin(watch, 0, kind, PMDP_PHASE_RAISE, &event);
-	event.incident.duration_ns = duration_ns;
-	pmdp_evidence_int(&event.incident, "pid", (int64_t)watch->last_pid);
-	pmdp_watch_raise(watch, &event, begin_ns);
-}
-
 // The last sign of life that the segment holds.
 static uint64_t last_life_ns(const struct pmdp_watch *watch)
 {
@@ -173,13 +130,14 @@ static void leave(struct pmdp_watch *watch, uint32_t status, uint64_t now_ns)
 	watch->ended_ns = now_ns;
 	set_status(watch, status);
 	if (status == PMDP_WATCH_GONE) {
-		raise_gone(watch, now_ns);
+		pmdp_watch_raise_gone(watch, now_ns);
 		pmdp_reader_close(watch->dead);
 		watch->dead = watch->reader;
 		watch->reader = NULL;
 	} else if (status == PMDP_WATCH_STOPPED) {
-		tell_news(watch, PMDP_KIND_SWITCH_STOPPED,
-			  watch->look.stopped_ns < now_ns ? watch->look.stopped_ns : now_ns, 0);
+		pmdp_watch_tell_news(
+			watch, PMDP_KIND_SWITCH_STOPPED,
+			watch->look.stopped_ns < now_ns ? watch->look.stopped_ns : now_ns, 0);
 	} else {
 		watch->ended = PMDP_WATCH_ABSENT;
 	}
@@ -237,7 +195,7 @@ static void begin_following(struct pmdp_watch *watch, uint64_t now_ns)
 	}
 	pmdp_watch_end_now(watch, &watch->gone_key);
 	if (before == PMDP_WATCH_GONE || before == PMDP_WATCH_STOPPED)
-		tell_news(watch, PMDP_KIND_SWITCH_BACK, now_ns, away_ns);
+		pmdp_watch_tell_news(watch, PMDP_KIND_SWITCH_BACK, now_ns, away_ns);
 }
 
 static void refuse_open(struct pmdp_watch *watch, int rc, const char *reason, uint64_t now_ns)
@@ -249,7 +207,7 @@ static void refuse_open(struct pmdp_watch *watch, int rc, const char *reason, ui
 	}
 	refuse(watch, reason[0] ? reason : strerror(-rc));
 	if (rc == -EPROTONOSUPPORT)
-		raise_version(watch, now_ns);
+		pmdp_watch_raise_version(watch, now_ns);
 }
 
 // What a dead one left: nothing new while the same file stands there.

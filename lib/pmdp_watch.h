@@ -16,17 +16,26 @@
  * carry the same.
  *
  * What becomes an event:
- *   pmd-stall, pmd-starved  from the detector
- *   thread-gone     a claimed lane whose tid has left a living process without announcing EXITED
+ *   pmd-stall       from the detector. A stall that was not seen live gets its begin and place from the
+ *                   lane's record
+ *   pmd-starved     from the detector, at its second event: unless the thread gave its CPU up by itself
+ *                   about as often as it had gaps
+ *   thread-gone     a claimed lane whose tid has left a living process without announcing EXITED, seen
+ *                   twice, 50 ms apart; it takes the place of a stall
  *   switch-gone     the process died or was killed (or: alive stamp stale and pid unknowable);
  *                   open pmd incidents are cleared with it, no thread-gone for its threads
  *   switch-stopped  clean stop (OKAY, raise and nothing to clear)
  *   switch-back     a new generation after gone or stopped (OKAY); clears switch-gone
  *   control-stuck   PMDs beat but the publisher's alive stamp is older than 5 s
- *   link            a port's link went down (raise) and up again (clear); unknown is no event
+ *   link            a port's link went from up to down (raise) and up again, or the port was removed
+ *                   (clear); unknown is no event, nor is a port that is found down
  *   drops           (later work)
  *   agent-late      the detector's LATE, as seen by whoever runs the watch
- *   version-mismatch  the segment has another ABI version: raise, clear when a readable one appears
+ *   version-mismatch  the segment has another ABI version: raise; clear when a readable one appears, or
+ *                   none is there any more
+ *
+ * state of a pmd incident's raise and update is the worst of it (MISSING or DEAD), so that severity
+ * follows from the event alone; of its clear, that of the thread now.
  */
 #pragma once
 

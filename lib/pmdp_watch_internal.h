@@ -4,6 +4,7 @@
  * Between the watch's own files.
  *
  *	pmdp_watch.c          life of the watch: attach, follow, let go; what it answers
+ *	pmdp_watch_switch.c   what is told of the switch as a whole
  *	pmdp_watch_book.c     open incidents and their keys; events go out here; adoption
  *	pmdp_watch_process.c  the writer's process: is it there, is it dying, are its threads there
  *	pmdp_watch_lanes.c    from the detector's transitions to events; threads that are gone
@@ -138,6 +139,15 @@ struct pmdp_watch_open *pmdp_watch_adopted(struct pmdp_watch *watch, uint32_t ki
 					   const char *object);
 // Clear what was adopted and has no reason any more.
 void pmdp_watch_settle_adopted(struct pmdp_watch *watch, uint64_t now_ns);
+
+// --- switch
+
+void pmdp_watch_raise_version(struct pmdp_watch *watch, uint64_t now_ns);
+// From the last sign of life on; died again before it was seen alive: an update.
+void pmdp_watch_raise_gone(struct pmdp_watch *watch, uint64_t now_ns);
+// Good news: told once, nothing to clear.
+void pmdp_watch_tell_news(struct pmdp_watch *watch, uint32_t kind, uint64_t begin_ns,
+			  uint64_t duration_ns);
 
 // --- process
 
