@@ -71,7 +71,7 @@ static void publish(struct ag_book *book, struct pmdp_incident *incident)
 		book->outbox[book->n_outbox++] = *incident;
 }
 
-static void deliver(struct ag_book *book)
+AG_HOT static void deliver(struct ag_book *book)
 {
 	for (uint32_t i = 0; i < book->n_outbox; i++)
 		ag_sinks_event(book->sinks, &book->outbox[i]);
@@ -220,6 +220,8 @@ uint64_t ag_book_settle(struct ag_book *book)
 {
 	uint64_t retry_ns = 0;
 
+	if (!book->n_opens && !book->n_outbox)
+		return 0;
 	book->look_began_ns = 0;
 	deliver(book);
 	for (uint32_t i = 0; i < book->n_opens; i++) {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "ag_diag.h"
+#include "ag_loop.h"
 #include "pmdp_incident.h"
 #include "pmdp_watch.h"
 
@@ -61,4 +62,4 @@ void ag_book_event(struct ag_book *book, const struct pmdp_watch_event *event);
  * Deliver to the sinks, search for the causes that are due, deliver again. Returns the
  * CLOCK_MONOTONIC time at which there is more to learn, 0 for never.
  */
-uint64_t ag_book_settle(struct ag_book *book);
+AG_HOT uint64_t ag_book_settle(struct ag_book *book);

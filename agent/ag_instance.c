@@ -58,8 +58,8 @@ static void forget_lanes(struct ag_instance *instance)
 
 // Tell the diagnosis which thread a lane is now. Returns true when the lane's CPU or thread
 // changed.
-static bool sync_lane(struct ag_instance *instance, uint32_t index, bool is_claimed,
-		      uint64_t incarnation)
+AG_HOT static bool sync_lane(struct ag_instance *instance, uint32_t index, bool is_claimed,
+			     uint64_t incarnation)
 {
 	struct ag_lane *lane = &instance->lanes[index];
 	const struct pmdp_lane_body *body = is_claimed ? pmdp_watch_lane(instance->watch, index)
@@ -92,7 +92,7 @@ static bool sync_lane(struct ag_instance *instance, uint32_t index, bool is_clai
 	return true;
 }
 
-static void sync_lanes(struct ag_instance *instance)
+AG_HOT static void sync_lanes(struct ag_instance *instance)
 {
 	const struct pmdp_segment_info *info = pmdp_watch_info(instance->watch);
 	const struct pmdp_look *look = pmdp_watch_look(instance->watch);
@@ -123,7 +123,7 @@ static void on_writer_exit(void *ctx, uint32_t events)
 }
 
 // Wake when the writer's process ends. Once: a pidfd stays readable afterwards.
-static void sync_exit(struct ag_instance *instance, uint64_t old_generation)
+AG_HOT static void sync_exit(struct ag_instance *instance, uint64_t old_generation)
 {
 	int fd = pmdp_watch_fd(instance->watch);
 
@@ -151,7 +151,7 @@ void ag_instance_look(struct ag_instance *instance)
 		ag_diag_tick(instance->diag, ag_now_ns());
 }
 
-static void on_look(void *ctx, uint64_t now_ns)
+AG_HOT static void on_look(void *ctx, uint64_t now_ns)
 {
 	(void)now_ns;
 	ag_instance_look(ctx);
@@ -165,7 +165,7 @@ static void on_learn(void *ctx, uint64_t now_ns)
 	instance->learn_timer.due_ns = ag_book_settle(&instance->book);
 }
 
-static void on_alive(void *ctx, uint64_t now_ns)
+AG_HOT static void on_alive(void *ctx, uint64_t now_ns)
 {
 	struct ag_instance *instance = ctx;
 

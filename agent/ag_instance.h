@@ -50,7 +50,7 @@ int ag_instance_new(struct ag_agent *agent, const char *name, struct ag_instance
 void ag_instance_free(struct ag_instance *instance);
 
 // Look now: something changed in the run directory.
-void ag_instance_look(struct ag_instance *instance);
+AG_HOT void ag_instance_look(struct ag_instance *instance);
 
 // "up, 2 PMDs alive, 0 open incidents". Returns out.
 char *ag_instance_summary(const struct ag_instance *instance, char *out, size_t size);

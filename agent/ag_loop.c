@@ -89,7 +89,7 @@ void ag_loop_remove_timer(struct ag_loop *loop, struct ag_timer *timer)
 
 // Do what is due, each timer at most once: one that is due again at once waits for the next turn,
 // so that descriptors are served in between. Callbacks may add and remove timers.
-static void run_timers(struct ag_loop *loop)
+AG_HOT static void run_timers(struct ag_loop *loop)
 {
 	uint64_t now_ns = ag_now_ns();
 	struct ag_timer *timer;
@@ -107,7 +107,7 @@ static void run_timers(struct ag_loop *loop)
 	} while (timer);
 }
 
-static void arm(struct ag_loop *loop)
+AG_HOT static void arm(struct ag_loop *loop)
 {
 	uint64_t due_ns = UINT64_MAX;
 	struct itimerspec when = {.it_interval = {0, 0}};

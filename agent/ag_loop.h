@@ -38,7 +38,11 @@ struct ag_loop {
 	struct ag_timer *timers;
 };
 
-uint64_t ag_now_ns(void);
+// On the path of every wake. The compiler puts these side by side, so that a wake, whose caches are
+// cold, touches few pages of code.
+#define AG_HOT __attribute__((hot))
+
+AG_HOT uint64_t ag_now_ns(void);
 
 int ag_loop_init(struct ag_loop *loop); // -errno
 void ag_loop_fini(struct ag_loop *loop);
@@ -52,4 +56,4 @@ void ag_loop_add_timer(struct ag_loop *loop, struct ag_timer *timer);
 void ag_loop_remove_timer(struct ag_loop *loop, struct ag_timer *timer);
 
 // Until is_stopping. Returns 0, or -errno when waiting itself failed.
-int ag_loop_run(struct ag_loop *loop);
+AG_HOT int ag_loop_run(struct ag_loop *loop);

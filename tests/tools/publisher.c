@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * A small publisher on libpmdpulse, driven by lines on stdin, for tests of its readers: threads that
- * beat every two milliseconds, and stall, spin, doze, sleep, end or die on command.
+ * beat every two milliseconds (busy: all the time, as a PMD does), and stall, spin, doze, sleep, end or die on command.
  *
  *	publisher --instance NAME --rundir DIR [--interval MS] [--gap-limit US]
  *
@@ -65,7 +65,7 @@ struct worker {
 	enum order order; // under lock; ORDER_NONE: beat
 	uint64_t arg_ms, arg2;
 	int claim_rc; // 1: not yet
-	bool is_used, is_joined;
+	bool is_busy, is_used, is_joined;
 };
 
 struct port {
@@ -117,6 +117,14 @@ static void beat(struct pmdp_lane *lane)
 {
 	pmdp_lane_beat(lane, pmdp_lane_clock(lane));
 	pmdp_lane_publish(lane, pmdp_lane_clock(lane));
+}
+
+static void poll_for(struct pmdp_lane *lane, uint64_t ns)
+{
+	uint64_t end_ns = now_ns() + ns;
+
+	while (now_ns() < end_ns)
+		pmdp_lane_beat(lane, pmdp_lane_clock(lane));
 }
 
 static void spin(uint64_t ns)
@@ -209,7 +217,10 @@ static void *work(void *arg)
 		return NULL;
 	pmdp_lane_polling(lane);
 	do {
-		nap(BEAT_NS);
+		if (worker->is_busy)
+			poll_for(lane, BEAT_NS);
+		else
+			nap(BEAT_NS);
 		beat(lane);
 		pthread_mutex_lock(&worker->lock);
 		order = worker->order;
@@ -234,7 +245,7 @@ static struct worker *find_worker(const char *name)
 	return NULL;
 }
 
-static const char *add_worker(const char *name, int core, uint32_t kind)
+static const char *add_worker(const char *name, int core, const char *kind)
 {
 	struct worker *worker = workers;
 
@@ -246,7 +257,8 @@ static const char *add_worker(const char *name, int core, uint32_t kind)
 	pthread_cond_init(&worker->changed, NULL);
 	strcpy(worker->name, name);
 	worker->core = core;
-	worker->kind = kind;
+	worker->kind = strcmp(kind, "control") ? PMDP_LANE_PMD : PMDP_LANE_CONTROL;
+	worker->is_busy = !strcmp(kind, "busy");
 	worker->claim_rc = 1;
 	if (pthread_create(&worker->thread, NULL, work, worker))
 		return "no thread";
@@ -325,8 +337,7 @@ static const char *obey_line(const char *word, char *args[3], bool *is_held, boo
 	if (!strcmp(word, "starve"))
 		return order_worker(args[0], ORDER_STARVE, n2, n1);
 	if (!strcmp(word, "lane"))
-		return add_worker(args[0], *args[1] ? atoi(args[1]) : -1,
-				  strcmp(args[2], "control") ? PMDP_LANE_PMD : PMDP_LANE_CONTROL);
+		return add_worker(args[0], *args[1] ? atoi(args[1]) : -1, args[2]);
 	if (!strcmp(word, "port"))
 		return set_port(args[0], args[1]);
 	if (!strcmp(word, "interval")) {
