@@ -281,7 +281,7 @@ static struct sw_flow_filter filter_of(const char *text, bool is_strict)
 	struct sw_error err;
 
 	if (sw_flow_filter_parse(&with, text, is_strict, &filter, &err) < 0)
-		fail_msg("%s: %s", text, err.text);
+		fail_msg("%s: %s", text ? text : "all", err.text);
 	return filter;
 }
 
