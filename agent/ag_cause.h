@@ -66,6 +66,7 @@ struct ag_evidence {
 	uint64_t span_delay_ns;
 	uint64_t span_away_ns; // of the span: off the CPU by the switch records
 	uint64_t fuzz_ns;
+	bool is_polling; // ran all the time outside its stall, or nothing lies outside the span
 
 	bool has_quota;     // a limit is set on the thread's cgroup or above
 	bool was_throttled; // and has held it back before

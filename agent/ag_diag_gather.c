@@ -34,20 +34,52 @@ static void gather_tasks(struct ag_diag *diag, const struct ag_explain *what,
 	}
 }
 
+/*
+ * A thread that sleeps between its beats leaves the CPU of its own will; when it is woken while a hog is
+ * there, it waits, and no record of switches says since when. The kernel books that wait when it ends:
+ * the look at the raise and the one after the end enclose it. While it lasts, the thread can wait for
+ * no longer than the task that has the CPU has had it.
+ */
+static uint64_t find_woken_ns(const struct ag_watched *lane, const struct ag_explain *what,
+			      const struct ag_sum *sum)
+{
+	struct ag_growth g;
+	uint64_t delay_ns;
+
+	if (sum->blocked_ns == 0)
+		return 0;
+	if (!what->end_ns) {
+		if (lane->seen.state_now == 'R' && sum->is_out && !sum->is_out_runnable &&
+		    sum->now.tid > 0)
+			return sum->now.took_ns;
+		return 0;
+	}
+	g = ag_look_growth_around_end(lane, AG_COUNT_RUNTIME, what->begin_ns, what->end_ns);
+	if (!g.from)
+		return 0;
+	delay_ns = g.to->runtime.delay_ns - g.from->runtime.delay_ns;
+	return delay_ns > sum->waited_ns + sum->idle_ns ? delay_ns - sum->waited_ns - sum->idle_ns
+							: 0;
+}
+
 static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 			    const struct ag_explain *what, uint64_t end_ns, struct ag_evidence *e)
 {
 	const struct ag_runs *runs;
 	struct ag_sum sum;
+	uint64_t woken_ns;
 
 	if (!lane->cpu || !lane->cpu->perf)
 		return;
 	ag_perf_drain(lane->cpu->perf, what->now_ns);
 	runs = ag_perf_runs(lane->cpu->perf);
-	ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, &sum);
+	ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, 0, &sum);
 	// Never seen on this CPU: it may run on another one, and these records are not about it.
 	if (sum.covered_ns == 0 || sum.unsure_ns == sum.covered_ns)
 		return;
+	woken_ns = find_woken_ns(lane, what, &sum);
+	if (woken_ns > 0)
+		ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, woken_ns, &sum);
 	e->has_switches = true;
 	e->covered_ns = sum.covered_ns;
 	e->n_lost = sum.covered_ns < e->window_ns ? runs->n_lost : 0;
@@ -63,14 +95,18 @@ static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 	gather_tasks(diag, what, &sum, e);
 }
 
-static void gather_runtime(struct ag_watched *lane, uint64_t begin_ns, uint64_t end_ns,
+static void gather_runtime(struct ag_watched *lane, const struct ag_explain *what, uint64_t end_ns,
 			   struct ag_evidence *e)
 {
-	struct ag_growth g = ag_look_growth(lane, AG_COUNT_RUNTIME, begin_ns, end_ns);
+	struct ag_growth g = ag_look_growth(lane, AG_COUNT_RUNTIME, what->begin_ns, end_ns);
 	struct ag_sum sum;
 
 	if (!g.from || (lane->cpu && lane->cpu->is_tickless))
 		return;
+	// A thread that is bound to no core need not poll: before its stall it may have slept.
+	if (lane->core < 0 && !g.is_inside && !what->end_ns)
+		return;
+	e->is_polling = lane->core >= 0 || g.is_inside;
 	e->has_runtime = true;
 	e->span_ns = g.to->time_ns - g.from->time_ns;
 	e->span_ran_ns = g.to->runtime.ran_ns - g.from->runtime.ran_ns;
@@ -78,7 +114,8 @@ static void gather_runtime(struct ag_watched *lane, uint64_t begin_ns, uint64_t 
 	e->fuzz_ns = 2 * AG_TICK_NS;
 	if (!lane->cpu || !lane->cpu->perf)
 		return;
-	ag_perf_sum(ag_perf_runs(lane->cpu->perf), lane->tid, g.from->time_ns, g.to->time_ns, &sum);
+	ag_perf_sum(ag_perf_runs(lane->cpu->perf), lane->tid, g.from->time_ns, g.to->time_ns, 0,
+		    &sum);
 	e->span_away_ns = e->span_ns - sum.ran_ns;
 }
 
@@ -186,7 +223,7 @@ void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_ex
 	if (e->is_thread_gone || end_ns <= what->begin_ns)
 		return;
 	gather_switches(diag, lane, what, end_ns, e);
-	gather_runtime(lane, what->begin_ns, end_ns, e);
+	gather_runtime(lane, what, end_ns, e);
 	gather_counters(diag, lane, what->begin_ns, end_ns, e);
 	gather_samples(diag, what, end_ns, e);
 	gather_scan(diag, what, end_ns, e);

@@ -112,6 +112,7 @@ void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_n
 	note_tracer(diag, seen, status.tracer_pid, now_ns);
 	if (!is_first && ag_cgroup_is_frozen(&lane->cgroup))
 		seen->is_frozen = true;
+	seen->state_now = status.state;
 	if (weight(status.state) < weight(seen->state))
 		return;
 	seen->state = status.state;
@@ -198,5 +199,25 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 	growth.from = base ? base : first != last ? first : NULL;
 	growth.to = last;
 	growth.is_inside = !base;
+	return growth;
+}
+
+struct ag_growth ag_look_growth_around_end(const struct ag_watched *lane, enum ag_counter counter,
+					   uint64_t begin_ns, uint64_t end_ns)
+{
+	struct ag_growth growth = {NULL, NULL, false};
+	uint32_t i;
+
+	for (i = 0; i < lane->n_live; i++) {
+		if (!has(&lane->live[i], counter))
+			continue;
+		if (!growth.from && lane->live[i].time_ns < end_ns)
+			growth.from = &lane->live[i];
+		growth.to = &lane->live[i];
+	}
+	if (!growth.from)
+		growth.from = base_before(lane, counter, begin_ns);
+	if (!growth.from || growth.from == growth.to)
+		return (struct ag_growth){NULL, NULL, false};
 	return growth;
 }

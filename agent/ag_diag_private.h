@@ -35,6 +35,7 @@ struct ag_look {
 struct ag_seen {
 	uint64_t begin_ns;
 	char state;
+	char state_now; // at the last look, telling or not
 	pid_t tracer_pid;
 	char tracer_comm[PMDP_COMM_BYTES];
 	char tracer_class[PMDP_CLASS_BYTES];
@@ -109,6 +110,11 @@ enum ag_counter {
 
 struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns);
+
+// From the first look inside the stall (or the last before it) to the last one, whatever lies between:
+// for what the kernel books in one go when the stall ends.
+struct ag_growth ag_look_growth_around_end(const struct ag_watched *lane, enum ag_counter counter,
+					   uint64_t begin_ns, uint64_t end_ns);
 
 // ag_diag_gather.c
 void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,

@@ -72,13 +72,19 @@ struct ag_sum {
 	uint32_t n_switches; // times the thread left the CPU inside the window
 	uint32_t n_tasks;
 	struct ag_sum_task tasks[AG_SUM_TASKS]; // those of waited_ns and unsure_ns, longest first
-	struct ag_sum_task now;                 // who has the CPU at the end of the window
-	bool is_out;                            // at the end: the thread is off the CPU
-	bool is_out_runnable;                   // and could run
+	// the longest time of blocked_ns in one piece
+	uint64_t stretch_begin_ns, stretch_end_ns;
+	struct ag_sum_task now; // who has the CPU at the end of the window
+	bool is_out;            // at the end: the thread is off the CPU
+	bool is_out_runnable;   // and could run
 };
 
+/*
+ * woken_ns: for how long the thread could run already when its longest blocked time ended. Records of
+ * switches don't tell when a sleeping thread was woken; the run-queue wait in schedstat does. 0: not known.
+ */
 void ag_perf_sum(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns, uint64_t end_ns,
-		 struct ag_sum *out_sum);
+		 uint64_t woken_ns, struct ag_sum *out_sum);
 
 // ---------------------------------------------------------------------------------------------
 // Names of tasks by tid (ag_perf_names.c): noted when first asked for, kept when the task is gone.

@@ -102,6 +102,23 @@ def test_cause_is_right_without_perf(folder, name):
         probe.cleanup()
 
 
+# A thread that sleeps between its beats is woken into the hog's time; and one that is bound to no core,
+# as far as the diagnosis knows, has no records of switches.
+@pytest.mark.parametrize("name", ["fifo", "stop", "nap", "loop"])
+@pytest.mark.parametrize("option", ["--pause-us=1000", "--no-core"])
+def test_cause_is_right_of_other_threads(folder, name, option):
+    if diag.missing(name):
+        pytest.skip(diag.missing(name))
+    probe = diag.Probe(folder, option, seconds=20 + 3 * REPEAT)
+    # Nobody can tell who has the CPU of a thread that has none.
+    faults = {name: lambda p: [t.anonymous() if option == "--no-core" else t
+                               for t in diag.FAULTS[name](p)]}
+    try:
+        check_right(probe, name, faults=faults, key=f"{name} ({option})")
+    finally:
+        probe.cleanup()
+
+
 def test_exit_of_the_thread(folder):
     check_end(folder, lambda probe: probe.order("exit"), "exited")
 

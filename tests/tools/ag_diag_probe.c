@@ -4,12 +4,14 @@
  * ag_diag_probe: a polling thread and the smallest judge of it, to test the diagnosis alone.
  *
  *	ag_diag_probe [--core N] [--threshold-ms MS] [--self-ms MS] [--seconds S] [--nice N]
- *	              [--fifo PRIO] [--no-core]
+ *	              [--fifo PRIO] [--no-core] [--pause-us US]
  *
  * A child process with one thread that spins on core N and notes its beats; this process looks at
  * them from another core and asks the diagnosis about every stall: when it is threshold old, at the
  * retries that are asked for, and when it ended. Gaps of --self-ms up that no look saw are asked
- * about afterwards, as those that a lane times itself. Lines on stdin make the thread misbehave:
+ * about afterwards, as those that a lane times itself. --pause-us: the thread sleeps between its
+ * beats. --no-core: the diagnosis is not told where it is bound. Lines on stdin make the thread
+ * misbehave:
  *
  *	loop MS    spin in a function named stuck_in_a_loop
  *	nap MS     sleep in the kernel
@@ -17,8 +19,8 @@
  *	exit       end the thread         quit       end
  *
  * Prints JSON lines: {"ready": {"pid","tid"}}, {"did": {"begin_ns","end_ns","ran_ns"}} (the truth
- * about a misbehaviour; ran_ns: by the thread's own CPU clock) and {"stall": {"begin_ns","end_ns","raise_us","calls","max_us","raised":
- * incident, "final": incident}}.
+ * about a misbehaviour; ran_ns by the thread's own CPU clock) and {"stall": {"begin_ns","end_ns",
+ * "raise_us","calls","max_us","raised": incident, "final": incident}}.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -67,8 +69,8 @@ struct shared {
 static struct {
 	int core, nice, fifo;
 	bool is_coreless;
-	uint64_t threshold_ns, self_ns, seconds;
-} opt = {.core = 1, .nice = -20, .threshold_ns = 20000000, .self_ns = 0, .seconds = 30};
+	uint64_t threshold_ns, self_ns, pause_ns, seconds;
+} opt = {.core = 1, .nice = -20, .threshold_ns = 20000000, .seconds = 30};
 
 static struct shared *shared;
 
@@ -176,6 +178,8 @@ static void *poll_thread(void *arg)
 		}
 		atomic_store_explicit(&shared->beat_ns, now, memory_order_relaxed);
 		last_ns = now;
+		if (opt.pause_ns)
+			sleep_ns(opt.pause_ns);
 	}
 	return NULL;
 }
@@ -355,7 +359,8 @@ static void parse(int argc, char **argv)
 		{"core", 1, NULL, 'c'},    {"threshold-ms", 1, NULL, 't'},
 		{"self-ms", 1, NULL, 'm'}, {"seconds", 1, NULL, 's'},
 		{"nice", 1, NULL, 'n'},    {"fifo", 1, NULL, 'f'},
-		{"no-core", 0, NULL, 'C'}, {NULL, 0, NULL, 0},
+		{"no-core", 0, NULL, 'C'}, {"pause-us", 1, NULL, 'p'},
+		{NULL, 0, NULL, 0},
 	};
 	int c;
 
@@ -378,6 +383,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'f':
 			opt.fifo = atoi(optarg);
+			break;
+		case 'p':
+			opt.pause_ns = strtoull(optarg, NULL, 10) * 1000;
 			break;
 		case 'C':
 			opt.is_coreless = true;

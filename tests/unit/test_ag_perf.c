@@ -45,7 +45,7 @@ static void test_ag_perf_sum_preempted(void **state)
 	add(1000, HOG, true);
 	add(4000, 300, true);
 	add(5000, PMD, true);
-	ag_perf_sum(&runs, PMD, 500, 6000, &sum);
+	ag_perf_sum(&runs, PMD, 500, 6000, 0, &sum);
 	assert_int_equal(sum.covered_ns, 5500);
 	assert_int_equal(sum.ran_ns, 1500);
 	assert_int_equal(sum.waited_ns, 4000);
@@ -68,7 +68,7 @@ static void test_ag_perf_sum_clips(void **state)
 	add(1000, HOG, true);
 	add(9000, PMD, true);
 	// The window lies inside the hog's run: what it had before and after is not counted.
-	ag_perf_sum(&runs, PMD, 2000, 5000, &sum);
+	ag_perf_sum(&runs, PMD, 2000, 5000, 0, &sum);
 	assert_int_equal(sum.waited_ns, 3000);
 	assert_int_equal(sum.tasks[0].took_ns, 3000);
 	assert_true(sum.is_out);
@@ -87,7 +87,7 @@ static void test_ag_perf_sum_adds_up_bursts(void **state)
 		add((uint64_t)i * 100 + 50, i & 1 ? HOG : HOG + 1, true);
 		add((uint64_t)i * 100 + 90, PMD, true);
 	}
-	ag_perf_sum(&runs, PMD, 0, 10000, &sum);
+	ag_perf_sum(&runs, PMD, 0, 10000, 0, &sum);
 	assert_int_equal(sum.n_switches, 100);
 	assert_int_equal(sum.n_tasks, 2);
 	assert_int_equal(sum.waited_ns, 4000);
@@ -106,11 +106,34 @@ static void test_ag_perf_sum_blocked_and_idle(void **state)
 	add(3000, PMD, true);
 	add(4000, 0, true); // could run, and yet idle
 	add(6000, PMD, false);
-	ag_perf_sum(&runs, PMD, 0, 7000, &sum);
+	ag_perf_sum(&runs, PMD, 0, 7000, 0, &sum);
 	assert_int_equal(sum.blocked_ns, 2000);
 	assert_int_equal(sum.idle_ns, 2000);
 	assert_int_equal(sum.waited_ns, 0);
 	assert_int_equal(sum.n_tasks, 0);
+}
+
+// It slept, was woken while the hog was there, and came back only when that left.
+static void test_ag_perf_sum_woken(void **state)
+{
+	struct ag_sum sum;
+
+	(void)state;
+	add(0, PMD, false);
+	add(1000, 0, false);
+	add(2000, HOG, false);
+	add(9000, PMD, true);
+	ag_perf_sum(&runs, PMD, 0, 10000, 6500, &sum);
+	assert_int_equal(sum.waited_ns, 6500);
+	assert_int_equal(sum.blocked_ns, 1500);
+	assert_int_equal(sum.tasks[0].tid, HOG);
+	assert_int_equal(sum.tasks[0].took_ns, 6500);
+	assert_int_equal(sum.ran_ns, 2000);
+	// More than it can be: what was booked came from elsewhere, too.
+	ag_perf_sum(&runs, PMD, 0, 10000, 60000, &sum);
+	assert_int_equal(sum.waited_ns, 7000);
+	assert_int_equal(sum.idle_ns, 1000);
+	assert_int_equal(sum.blocked_ns, 0);
 }
 
 static void test_ag_perf_sum_unsure_and_holes(void **state)
@@ -123,7 +146,7 @@ static void test_ag_perf_sum_unsure_and_holes(void **state)
 	add(4000, AG_TID_UNKNOWN, true);
 	add(6000, HOG, true);
 	add(7000, PMD, true);
-	ag_perf_sum(&runs, PMD, 0, 8000, &sum);
+	ag_perf_sum(&runs, PMD, 0, 8000, 0, &sum);
 	assert_int_equal(sum.covered_ns, 5000);
 	assert_int_equal(sum.unsure_ns, 3000);
 	assert_int_equal(sum.ran_ns, 2000);
@@ -135,12 +158,12 @@ static void test_ag_perf_sum_none(void **state)
 	struct ag_sum sum;
 
 	(void)state;
-	ag_perf_sum(&runs, PMD, 0, 8000, &sum);
+	ag_perf_sum(&runs, PMD, 0, 8000, 0, &sum);
 	assert_int_equal(sum.covered_ns, 0);
 	assert_int_equal(sum.now.tid, AG_TID_UNKNOWN);
 	assert_false(sum.is_out);
 	add(9000, HOG, true); // all after the window
-	ag_perf_sum(&runs, PMD, 0, 8000, &sum);
+	ag_perf_sum(&runs, PMD, 0, 8000, 0, &sum);
 	assert_int_equal(sum.covered_ns, 0);
 }
 
@@ -153,7 +176,7 @@ static void test_ag_perf_sum_lapped(void **state)
 	(void)state;
 	for (i = 0; i < n; i++)
 		add(i * 10, i & 1 ? HOG : PMD, true);
-	ag_perf_sum(&runs, PMD, 0, n * 10, &sum);
+	ag_perf_sum(&runs, PMD, 0, n * 10, 0, &sum);
 	assert_int_equal(sum.covered_ns, (uint64_t)AG_PERF_N_RUNS * 10);
 	assert_int_equal(sum.ran_ns + sum.waited_ns + sum.unsure_ns, sum.covered_ns);
 }
@@ -167,7 +190,7 @@ static void test_ag_perf_sum_many_tasks(void **state)
 	add(0, PMD, false);
 	for (i = 0; i < 500; i++)
 		add((uint64_t)i * 10 + 10, 1000 + i, true);
-	ag_perf_sum(&runs, PMD, 0, 5010, &sum);
+	ag_perf_sum(&runs, PMD, 0, 5010, 0, &sum);
 	assert_int_equal(sum.waited_ns, 5000);
 	assert_int_equal(sum.n_tasks, 500);
 }
@@ -250,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ag_perf_sum_clips, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_adds_up_bursts, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_blocked_and_idle, set_up),
+		cmocka_unit_test_setup(test_ag_perf_sum_woken, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_unsure_and_holes, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_none, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_lapped, set_up),

@@ -37,6 +37,10 @@ class Truth:
         both = min(self.end_ns, stall["end_ns"]) - max(self.begin_ns, stall["begin_ns"])
         return both / (self.end_ns - self.begin_ns)
 
+    def anonymous(self):
+        """The same, without a culprit."""
+        return dataclasses.replace(self, pids=(), comm=None, took_s=None, sched_class=None)
+
     def fault_of(self, incident, took_tolerance):
         """What is wrong in an answer about this fault, or an empty string."""
         culprit = incident["culprit"] or {"pid": None, "comm": None, "class": None, "took_s": 0}
