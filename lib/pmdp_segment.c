@@ -56,6 +56,8 @@ static int open_rundir(const char *path, const char *group, bool *out_was_made)
 		was_made = true;
 	else if (errno != EEXIST)
 		return -errno;
+	if (was_made)
+		(void)chmod(path, 0700); // an odd umask leaves less than the open needs
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
