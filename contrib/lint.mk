@@ -18,36 +18,38 @@ lint-rules: lint-rules-self-test
 lint-rules-self-test:
 	@$(PYTHON) contrib/scripts/check-rules.py --self-test
 
-lint-format:
+lint-deps:
 	@$(deps_script) lint
+
+lint-format: lint-deps
 	@bad=; for f in $(c_files); do \
 		$(CLANG_FORMAT) $$f | diff -u --label $$f --label 'make format' $$f - || bad=1; \
 	done; test -z "$$bad"
 
-format:
-	@$(deps_script) lint
+format: lint-deps
 	$(if $(c_files),$(CLANG_FORMAT) -i $(c_files))
 
-lint-shell:
-	@$(deps_script) lint
+lint-shell: lint-deps
 	@$(SHELLCHECK) $(shell_files)
 
-lint-c: $(BUILD)/build_info.h
+lint-c: $(BUILD)/build_info.h lint-deps
 	@mkdir -p $(BUILD)/lint/cppcheck
 	@$(CPPCHECK) --quiet --error-exitcode=1 --std=c11 --inline-suppr \
 		--enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
 		--suppress=missingIncludeSystem -Ilib -I$(BUILD) $(c_rooms:%=%/)
 
-# clang-tidy is slow, so each file leaves a stamp. It hangs on the object, which knows the
-# headers that the file includes.
+# clang-tidy is slow, so each file leaves a stamp, which hangs on the object: that one knows the
+# headers. A smaller budget of paths makes the analyzer three times as fast.
+tidy_budget := -Xclang -analyzer-config -Xclang max-nodes=30000
 tidy_stamps := $(foreach f,$(lib_sources) $(switch_sources) $(agent_sources) $(plugin_sources) \
 	$(cli_sources),$(BUILD)/lint/$f.tidy)
 lint-tidy: $(tidy_stamps)
-$(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy
+$(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy | lint-deps
 	@mkdir -p $(@D)
 	$(say) TIDY $*.c
 	$(Q)$(CLANG_TIDY) --quiet $*.c -- $(filter-out -M%,$(ROOM_CPPFLAGS) $(PMDP_CPPFLAGS)) \
-		$(CPPFLAGS) $(PMDP_CFLAGS) $(ROOM_CFLAGS)
+		$(CPPFLAGS) $(PMDP_CFLAGS) $(ROOM_CFLAGS) $(tidy_budget)
 	@touch $@
 
-.PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-c lint-tidy format
+.PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-c lint-tidy \
+	lint-deps format
