@@ -28,7 +28,6 @@
 #include "ag_sink.h"
 #include "pmdp_incident.h"
 
-#define AG_JOURNAL_SOCKET "/run/systemd/journal/socket"
 #define AG_JOURNAL_ENTRIES 256
 
 // Never change one: operators search by them, and the catalog is keyed by them.
@@ -51,17 +50,17 @@ static const char *const message_ids[PMDP_N_KINDS] = {
 struct ag_journal {
 	struct ag_sink sink;
 	struct ag_pump pump;
+	struct sockaddr_un address;
 };
 
 static int journal_open(void *ctx, struct ag_pump *pump)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = AG_JOURNAL_SOCKET};
+	const struct ag_journal *journal = ctx;
 
-	(void)ctx;
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+	if (connect(fd, (const struct sockaddr *)&journal->address, sizeof(journal->address))) {
 		int rc = -errno;
 
 		close(fd);
@@ -226,12 +225,15 @@ static void journal_close(struct ag_sink *sink)
 	free(journal);
 }
 
-int ag_journal_open(struct ag_loop *loop, bool is_required, struct ag_sink **out_sink)
+int ag_journal_open(struct ag_loop *loop, const char *socket_path, bool is_required,
+		    struct ag_sink **out_sink)
 {
 	struct ag_journal *journal = calloc(1, sizeof(*journal));
 
 	if (!journal)
 		return -ENOMEM;
+	journal->address.sun_family = AF_UNIX;
+	snprintf(journal->address.sun_path, sizeof(journal->address.sun_path), "%s", socket_path);
 	strcpy(journal->sink.name, "journal");
 	journal->sink.event = journal_event;
 	journal->sink.reopen = journal_reopen;
@@ -246,9 +248,8 @@ int ag_journal_open(struct ag_loop *loop, bool is_required, struct ag_sink **out
 		rc = journal_open(journal, &journal->pump);
 	if (rc) {
 		ag_log(is_required ? AG_ERROR : AG_NOTICE,
-		       "journal %s: %s; incidents are not written to the journal%s",
-		       AG_JOURNAL_SOCKET, strerror(-rc),
-		       is_required ? "; set journal=auto to run without it" : "");
+		       "journal %s: %s; incidents are not written to the journal%s", socket_path,
+		       strerror(-rc), is_required ? "; set journal=auto to run without it" : "");
 		journal_close(&journal->sink);
 		return rc;
 	}

@@ -26,7 +26,7 @@ int ag_sinks_open(struct ag_sinks *sinks, const struct ag_config *config, struct
 	if (!rc && config->journal != AG_JOURNAL_OFF) {
 		bool is_required = config->journal == AG_JOURNAL_ON;
 
-		rc = ag_journal_open(loop, is_required, &sinks->sinks[sinks->n]);
+		rc = ag_journal_open(loop, AG_JOURNAL_SOCKET, is_required, &sinks->sinks[sinks->n]);
 		sinks->n += !rc;
 		if (!is_required && rc != -ENOMEM)
 			rc = 0;

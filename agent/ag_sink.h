@@ -15,6 +15,7 @@ struct ag_loop;
 struct pmdp_incident;
 
 #define AG_MAX_SINKS 8
+#define AG_JOURNAL_SOCKET "/run/systemd/journal/socket"
 
 struct ag_sink_stats {
 	uint64_t n_written;
@@ -38,7 +39,8 @@ struct ag_sinks {
 };
 
 // Each: -ENOMEM, or -errno with the reason logged. May allocate and fork; called at start.
-int ag_journal_open(struct ag_loop *loop, bool is_required, struct ag_sink **out_sink);
+int ag_journal_open(struct ag_loop *loop, const char *socket_path, bool is_required,
+		    struct ag_sink **out_sink);
 int ag_json_open(struct ag_loop *loop, const char *path, struct ag_sink **out_sink);
 int ag_hook_open(struct ag_loop *loop, const char *path, uint64_t timeout_ms,
 		 struct ag_sink **out_sink);

@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import stat
@@ -15,6 +17,8 @@ import pytest
 from lib.control import request, request_raw
 from lib.process import built
 from lib.wait import holds_for, wait_for
+
+SOURCE = os.path.join(os.path.dirname(__file__), "../..")
 
 # Kinds that accuse a thread or the switch. A machine that is busy with other work may make the agent
 # late; that is no accusation.
@@ -609,3 +613,25 @@ def test_priorities_in_the_log_for_the_journal_only(run, folder, tmp_path):
     plain = run(argv, name="plain", env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"})
     assert plain.wait() == 2
     assert plain.err().startswith("pmdpulse-agent: error: ")
+
+
+# --- journal catalog ---------------------------------------------------------------------------
+
+def test_catalog_explains_every_message_id(tmp_path):
+    """The ids of agent/ag_journal.c and of the catalog are the same, and systemd can read it."""
+    with open(f"{SOURCE}/agent/ag_journal.c", encoding="ascii") as file:
+        ids = re.findall(r'"([0-9a-f]{32})"', file.read())
+    with open(f"{SOURCE}/contrib/systemd/pmdpulse.catalog", encoding="ascii") as file:
+        catalog = file.read()
+    assert len(ids) == len(set(ids)) >= 13
+    assert sorted(re.findall(r"^-- ([0-9a-f]{32})$", catalog, re.M)) == sorted(ids)
+    if not shutil.which("journalctl"):
+        pytest.skip("no journalctl to read the catalog with")
+    folder = tmp_path / "usr/lib/systemd/catalog"
+    folder.mkdir(parents=True)
+    (tmp_path / "var/lib/systemd/catalog").mkdir(parents=True)
+    (folder / "pmdpulse.catalog").write_text(catalog)
+    subprocess.run(["journalctl", "--update-catalog", f"--root={tmp_path}"], check=True)
+    listed = subprocess.run(["journalctl", "--list-catalog", f"--root={tmp_path}"], check=True,
+                            capture_output=True, text=True).stdout
+    assert all(f"{message_id} pmdpulse: " in listed for message_id in ids)

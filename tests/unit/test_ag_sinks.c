@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -298,6 +299,112 @@ static void test_pump_retries_slowly(void **state)
 	assert_int_equal(pump.q.n_lost, 1);
 }
 
+// A journal of the test's own: a datagram socket that is read when the test wants.
+static int open_journal(struct fixture *f)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/journal", f->dir);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(ag_journal_open(&f->loop, address.sun_path, true, &f->sink), 0);
+	return fd;
+}
+
+static void put_incident(struct fixture *f)
+{
+	struct pmdp_incident incident;
+
+	pmdp_incident_init(&incident, "blue", PMDP_KIND_PMD_STALL, PMDP_PHASE_RAISE);
+	pmdp_incident_thread(&incident, "pmd-c01", 42, 1);
+	pmdp_incident_culprit(&incident, "evil", 7, 8, "SCHED_FIFO", 1500000000);
+	pmdp_evidence_text(&incident, "wait-chan", "do_x");
+	pmdp_evidence_int(&incident, "stalls", 3);
+	incident.state = PMDP_STATE_DEAD;
+	incident.severity = PMDP_SEVERITY_FAILURE;
+	incident.cause = PMDP_CAUSE_PREEMPTED;
+	incident.duration_ns = 2500000001;
+	strcpy(incident.id, "blue-1-1");
+	strcpy(incident.message, "it\nstalled");
+	f->sink->event(f->sink, &incident, "", 0);
+}
+
+static void test_journal_fields(void **state)
+{
+	static const char *const wanted[] = {
+		"MESSAGE=it stalled\n", // a line break would begin a field of its own
+		"\nMESSAGE_ID=0ce2ea8ad79c4391847dcc403b12225f\n",
+		"\nPRIORITY=3\n",
+		"\nPMDP_ID=blue-1-1\n",
+		"\nPMDP_KIND=pmd-stall\n",
+		"\nPMDP_PHASE=raise\n",
+		"\nPMDP_INSTANCE=blue\n",
+		"\nPMDP_THREAD=pmd-c01\n",
+		"\nPMDP_TID=42\n",
+		"\nPMDP_CORE=1\n",
+		"\nPMDP_STATE=DEAD\n",
+		"\nPMDP_CAUSE=preempted\n",
+		"\nPMDP_CULPRIT=evil\n",
+		"\nPMDP_CULPRIT_PID=7\n",
+		"\nPMDP_CULPRIT_TID=8\n",
+		"\nPMDP_CULPRIT_CLASS=SCHED_FIFO\n",
+		"\nPMDP_CULPRIT_TOOK_S=1.500000000\n",
+		"\nPMDP_DURATION_S=2.500000001\n",
+		"\nPMDP_EVIDENCE_WAIT_CHAN=do_x\n",
+		"\nPMDP_EVIDENCE_STALLS=3\n",
+	};
+	struct fixture *f = *state;
+	int fd = open_journal(f);
+	char entry[8192];
+
+	put_incident(f);
+	ssize_t n = recv(fd, entry, sizeof(entry) - 1, 0);
+	assert_true(n > 0);
+	entry[n] = 0;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strstr(entry, wanted[i]))
+			fail_msg("no %s in:\n%s", wanted[i], entry);
+	close(fd);
+}
+
+static bool journal_read(struct fixture *f)
+{
+	char entry[8192];
+
+	while (recv(reader_fd, entry, sizeof(entry), 0) > 0)
+		reader_lines++;
+	return stats_of(f).n_waiting == 0;
+}
+
+// A journald that stands still: nothing waits, what is lost is counted, the rest comes later.
+static void test_journal_that_is_stuck_does_not_block(void **state)
+{
+	struct fixture *f = *state;
+
+	reader_fd = open_journal(f);
+	reader_lines = 0;
+	uint64_t begin_ns = ag_now_ns();
+	for (int i = 0; i < 2000; i++)
+		put_incident(f);
+	assert_in_range(ag_now_ns() - begin_ns, 0, 5000 * NS_PER_MS);
+	struct ag_sink_stats stats = stats_of(f);
+	assert_true(stats.n_lost > 0);
+	assert_int_equal(stats.n_written + stats.n_waiting + stats.n_lost, 2000);
+	assert_true(run_until(f, journal_read));
+	assert_int_equal(reader_lines, 2000 - stats.n_lost);
+	close(reader_fd);
+}
+
+static void test_journal_that_is_absent(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/none", f->dir);
+	assert_int_equal(ag_journal_open(&f->loop, path, false, &f->sink), -ENOENT);
+	f->sink = NULL;
+}
+
 static void write_hook(struct fixture *f, const char *script)
 {
 	snprintf(f->path, sizeof(f->path), "%s/hook", f->dir);
@@ -423,6 +530,9 @@ int main(void)
 		TEST(test_json_blocked_fifo_loses_and_counts),
 		TEST(test_json_fifo_reader_comes_back),
 		TEST(test_pump_retries_slowly),
+		TEST(test_journal_fields),
+		TEST(test_journal_that_is_stuck_does_not_block),
+		TEST(test_journal_that_is_absent),
 		TEST(test_hook_gets_json_on_stdin),
 		TEST(test_hook_that_runs_too_long_is_ended),
 		TEST(test_hook_that_fails_is_counted),
