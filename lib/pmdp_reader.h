@@ -39,7 +39,8 @@ struct pmdp_reader {
 	struct pmdp_reader_section hot, lanes, records, ports, events, incidents;
 	struct pmdp_segment_info info;
 	struct pmdp_clock_pair pair;
-	char *front; // what one look reads: the header, then the hot table
+	uint64_t pair_seq; // number under which it was read
+	char *front;       // what one look reads: the header, then the hot table
 	struct pmdp_lane_look *looks;
 };
 

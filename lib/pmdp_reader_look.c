@@ -53,41 +53,46 @@ static int read_front(const struct pmdp_reader *reader)
 	return rc;
 }
 
-// S2, with the whole front as what is read between the two looks at the number. 1: torn.
-static int read_front_once(const struct pmdp_reader *reader)
+// The clock pair anew, if its number shows that there is a new one.
+static int refresh_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_shm *seen)
 {
-	const uint64_t at = offsetof(struct pmdp_header_shm, clock.seq);
-	uint64_t before, after;
-	int rc = pmdp_reader_fetch(reader, at, &before, sizeof before);
+	const uint64_t at = offsetof(struct pmdp_header_shm, clock);
+	struct pmdp_clock_pair_shm pair;
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	atomic_thread_fence(memory_order_acquire); // S2a
-	rc = read_front(reader);
-	if (rc < 0)
-		return rc;
-	atomic_thread_fence(memory_order_acquire); // S2b
-	rc = pmdp_reader_fetch(reader, at, &after, sizeof after);
-	return rc < 0 ? rc : before != after || (before & 1);
+	if (reader->header.clock_kind == PMDP_CLOCK_MONOTONIC ||
+	    word(&seen->seq) == reader->pair_seq) {
+		if (!reader->pair.ticks_hz)
+			take_pair(reader, seen);
+		return 0;
+	}
+	rc = pmdp_reader_copy(reader, at, at, &pair, sizeof pair);
+	if (rc == 0) {
+		take_pair(reader, &pair);
+		reader->pair_seq = word(&pair.seq);
+	} else if (rc == -EAGAIN) {
+		// A writer that died inside the pair: the last good one serves, or, for a reader that
+		// comes later, the torn one. It is off by at most the time between two refreshes.
+		if (!reader->pair.ticks_hz)
+			take_pair(reader, seen);
+		rc = 0;
+	}
+	return rc;
 }
 
 int pmdp_reader_refresh(struct pmdp_reader *reader)
 {
-	const bool has_pair = reader->header.clock_kind != PMDP_CLOCK_MONOTONIC;
 	struct pmdp_header_shm now;
-	int rc = 1;
+	int rc = read_front(reader);
 
-	for (int i = 0; rc == 1 && i < PMDP_READ_TRIES; i++)
-		rc = has_pair ? read_front_once(reader) : read_front(reader);
 	if (rc < 0)
 		return rc;
 	memcpy(&now, reader->front, sizeof now);
 	if (memcmp(&now, &reader->header, PMDP_HEADER_CONST_BYTES) != 0)
 		return -EBADMSG;
-	// A writer that died inside the pair: the last good one serves, or, for a reader that comes
-	// later, the torn one. It is off by at most the time between two refreshes.
-	if (rc == 0 || !reader->pair.ticks_hz)
-		take_pair(reader, &now.clock);
+	rc = refresh_pair(reader, &now.clock);
+	if (rc < 0)
+		return rc;
 	reader->header = now;
 	return 0;
 }
@@ -117,6 +122,11 @@ static void convert(const struct pmdp_reader *reader, const struct pmdp_hot_shm 
 {
 	uint64_t announce = word(&hot->announce);
 
+	if ((announce & 0xff) == PMDP_ANNOUNCE_NONE) { // most lanes, and nothing to convert
+		*out = (struct pmdp_lane_look){.incarnation = word(&hot->incarnation),
+					       .n_records = word(&hot->n_records)};
+		return;
+	}
 	out->announce = (uint32_t)(announce & 0xff);
 	out->reason = (uint32_t)(announce >> 8 & 0xff);
 	out->is_claimed = out->announce != PMDP_ANNOUNCE_NONE &&
