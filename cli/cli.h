@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
 #include <yajl/yajl_gen.h>
 #include <yajl/yajl_tree.h>
 

@@ -143,7 +143,8 @@ static int exchange(struct cli *cli, const char *suffix, const char *command, in
 		return fd;
 	gen = make_request(command, argc, argv);
 	yajl_gen_get_buf(gen, &text, &len);
-	if (send_all(fd, (const char *)text, len, deadline_ms) && send_all(fd, "\n", 1, deadline_ms))
+	if (send_all(fd, (const char *)text, len, deadline_ms) &&
+	    send_all(fd, "\n", 1, deadline_ms))
 		line = receive_line(fd, deadline_ms);
 	yajl_gen_free(gen);
 	close(fd);
@@ -170,8 +171,9 @@ int cli_call(struct cli *cli, const char *suffix, const char *command, int argc,
 	if (rc == -EACCES)
 		return cli_fail("%s: permission denied (be root or in the socket's group)", path);
 	if (rc == -ETIMEDOUT)
-		return cli_fail("instance \"%s\": the %s did not answer within %u s (-T sets the limit)",
-				cli->instance, who, cli->timeout_s);
+		return cli_fail(
+			"instance \"%s\": the %s did not answer within %u s (-T sets the limit)",
+			cli->instance, who, cli->timeout_s);
 	if (rc < 0)
 		return cli_fail("%s: %s", path, strerror(-rc));
 	if (YAJL_IS_TRUE(cli_get(*out_reply, "ok")))

@@ -19,7 +19,8 @@ struct follow {
 	struct cli *cli;
 	struct pmdp_incident *events; // EVENT_BATCH
 	uint64_t since_us;
-	uint64_t next_seq; // the sequence number expected next, across agents' restarts; 0: none seen
+	uint64_t
+		next_seq; // the sequence number expected next, across agents' restarts; 0: none seen
 	uint64_t lost;
 };
 
@@ -32,7 +33,10 @@ static bool parse_since(const char *text, uint64_t *out_us)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (end != text && end[0] != 0 && end[1] == 0 && strchr("smhd", end[0]) != NULL && n >= 0) {
-		double unit = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : REALTIME_S_PER_DAY;
+		double unit = *end == 's'   ? 1
+			      : *end == 'm' ? 60
+			      : *end == 'h' ? 3600
+					    : REALTIME_S_PER_DAY;
 		double us = (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3 - n * unit * 1e6;
 
 		*out_us = us < 0 ? 0 : (uint64_t)us;
@@ -104,7 +108,8 @@ static int drain(struct follow *follow, struct pmdp_reader *reader, uint64_t *cu
 	}
 	fflush(stdout);
 	if (follow->lost > 0)
-		fprintf(stderr, "pmdpulse: %llu events were overwritten before they could be read\n",
+		fprintf(stderr,
+			"pmdpulse: %llu events were overwritten before they could be read\n",
 			(unsigned long long)follow->lost);
 	follow->lost = 0;
 	return n;
@@ -129,16 +134,20 @@ static int follow_events(struct follow *follow, bool is_following)
 	for (;;) {
 		if (reader == NULL) {
 			cursor = UINT64_MAX;
-			rc = pmdp_reader_open_why(follow->cli->instance, &opts, &reader, reason, sizeof(reason));
+			rc = pmdp_reader_open_why(follow->cli->instance, &opts, &reader, reason,
+						  sizeof(reason));
 			if (rc < 0 && (!is_following || (rc != -ENOENT && rc != -EBADMSG)))
-				return rc == -ENOENT ?
-					       cli_fail("instance \"%s\": no events in %s (pmdpulse-agent "
-							"writes them; is it running?)",
-							follow->cli->instance, follow->cli->rundir) :
-					       cli_fail("%s/%s.incidents: %s", follow->cli->rundir,
-							follow->cli->instance, reason);
+				return rc == -ENOENT
+					       ? cli_fail(
+							 "instance \"%s\": no events in %s (pmdpulse-agent "
+							 "writes them; is it running?)",
+							 follow->cli->instance, follow->cli->rundir)
+					       : cli_fail("%s/%s.incidents: %s",
+							  follow->cli->rundir,
+							  follow->cli->instance, reason);
 			if (rc < 0 && !was_told)
-				fprintf(stderr, "pmdpulse: waiting for an agent of instance \"%s\" in %s\n",
+				fprintf(stderr,
+					"pmdpulse: waiting for an agent of instance \"%s\" in %s\n",
 					follow->cli->instance, follow->cli->rundir);
 			was_told = true;
 		}
@@ -175,9 +184,10 @@ int cmd_events(struct cli *cli, int argc, char **argv)
 			is_following = true;
 		} else if (strcmp(argv[i], "--since") == 0 && i + 1 < argc) {
 			if (!parse_since(argv[++i], &follow.since_us))
-				return cli_usage("--since \"%s\": give RFC 3339, seconds since 1970, or "
-						 "90s, 10m, 2h, 1d",
-						 argv[i]);
+				return cli_usage(
+					"--since \"%s\": give RFC 3339, seconds since 1970, or "
+					"90s, 10m, 2h, 1d",
+					argv[i]);
 		} else {
 			return cli_usage("usage: pmdpulse events [--follow] [--since TIME]");
 		}

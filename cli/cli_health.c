@@ -43,11 +43,11 @@ static void read_thread(struct pmdp_reader *reader, const struct pmdp_look *look
 		thread->body.core = -1;
 		thread->body.numa = -1;
 	}
-	thread->age_ns = thread->look.beat_ns != 0 && look->now_ns > thread->look.beat_ns ?
-				 look->now_ns - thread->look.beat_ns :
-				 0;
-	thread->state = is_dead ? PMDP_STATE_GONE :
-				  pmdp_lane_state(&thread->look, look, look->keepalive_interval_ns);
+	thread->age_ns = thread->look.beat_ns != 0 && look->now_ns > thread->look.beat_ns
+				 ? look->now_ns - thread->look.beat_ns
+				 : 0;
+	thread->state = is_dead ? PMDP_STATE_GONE
+				: pmdp_lane_state(&thread->look, look, look->keepalive_interval_ns);
 }
 
 static void read_ring(struct cli *cli, struct cli_health *health)
@@ -57,7 +57,8 @@ static void read_ring(struct cli *cli, struct cli_health *health)
 	struct pmdp_reader *reader;
 	struct pmdp_look look;
 	bool is_dead;
-	int rc = pmdp_reader_open_why(cli->instance, &opts, &reader, health->reason, sizeof(health->reason));
+	int rc = pmdp_reader_open_why(cli->instance, &opts, &reader, health->reason,
+				      sizeof(health->reason));
 
 	if (rc == -ENOENT) {
 		health->reason[0] = 0;
@@ -124,13 +125,15 @@ static void read_incidents(struct cli *cli, struct cli_health *health)
 		return;
 	}
 	if (pmdp_reader_look(reader, &look) == 0) {
-		bool is_fresh = look.stopped_ns == 0 && look.now_ns < look.alive_ns + AGENT_STALE_NS &&
+		bool is_fresh = look.stopped_ns == 0 &&
+				look.now_ns < look.alive_ns + AGENT_STALE_NS &&
 				pmdp_reader_writer_alive(reader) != 0;
 
 		health->agent_state = is_fresh ? "up" : look.stopped_ns != 0 ? "absent" : "stale";
 		health->agent_pid = pmdp_reader_info(reader)->writer_pid;
 		if (is_fresh)
-			health->agent_uptime_s = uptime_of(pmdp_reader_info(reader)->writer_start_ticks);
+			health->agent_uptime_s =
+				uptime_of(pmdp_reader_info(reader)->writer_start_ticks);
 	}
 	while ((n = pmdp_reader_events(reader, &cursor, events, EVENT_BATCH, &lost)) > 0) {
 		for (int i = 0; i < n; i++) {
@@ -168,15 +171,17 @@ static void read_own_stalls(struct cli *cli, struct cli_health *health)
 			continue;
 		while ((n = pmdp_reader_records(reader, lane, &cursor, records, 64, &lost)) > 0) {
 			for (int i = 0; i < n; i++) {
-				uint64_t ns = pmdp_reader_length_ns(reader, records[i].length_ticks);
+				uint64_t ns =
+					pmdp_reader_length_ns(reader, records[i].length_ticks);
 
-				if (records[i].kind != PMDP_RECORD_GAP || ns < 2 * health->interval_ns)
+				if (records[i].kind != PMDP_RECORD_GAP ||
+				    ns < 2 * health->interval_ns)
 					continue;
 				memset(&thread->stall.incident, 0, sizeof(thread->stall.incident));
 				thread->stall.is_known = true;
 				thread->stall.incident.duration_ns = ns;
-				thread->stall.incident.started_realtime_us =
-					pmdp_realtime_us(pmdp_reader_mono_ns(reader, records[i].begin_ticks));
+				thread->stall.incident.started_realtime_us = pmdp_realtime_us(
+					pmdp_reader_mono_ns(reader, records[i].begin_ticks));
 			}
 		}
 	}

@@ -20,7 +20,8 @@ static void json_stall(yajl_gen gen, const struct cli_stall *stall)
 	}
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_text(gen, "id", i->id[0] ? i->id : NULL);
-	pmdp_json_kv_text(gen, "started_at", pmdp_rfc3339(i->started_realtime_us, when, sizeof(when)));
+	pmdp_json_kv_text(gen, "started_at",
+			  pmdp_rfc3339(i->started_realtime_us, when, sizeof(when)));
 	pmdp_json_kv_seconds(gen, "duration_s", i->duration_ns);
 	pmdp_json_kv_text(gen, "cause", pmdp_cause_name(i->cause));
 	pmdp_json_key(gen, "culprit");
@@ -117,22 +118,27 @@ static void stall_text(const struct cli_stall *stall, char *out, size_t size)
 		return;
 	}
 	pmdp_rfc3339(i->started_realtime_us, when, sizeof(when));
-	n = snprintf(out, size, "%s at %.8s, %s", cli_duration(i->duration_ns, length, sizeof(length)),
-		     when + 11, pmdp_cause_name(i->cause));
+	n = snprintf(out, size, "%s at %.8s, %s",
+		     cli_duration(i->duration_ns, length, sizeof(length)), when + 11,
+		     pmdp_cause_name(i->cause));
 	if (i->culprit_pid != 0 && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, " by %s (pid %u)", i->culprit_comm, i->culprit_pid);
+		snprintf(out + n, size - (size_t)n, " by %s (pid %u)", i->culprit_comm,
+			 i->culprit_pid);
 }
 
 void cli_health_table(struct cli *cli, const struct cli_health *health, FILE *out)
 {
-	static const char *const headers[] = {"NAME",	"TID",	   "CORE",    "STATE",	     "BEAT AGE",
-					      "STALLS", "STALLED", "LONGEST GAP", "LAST STALL"};
+	static const char *const headers[] = {"NAME",    "TID",         "CORE",
+					      "STATE",   "BEAT AGE",    "STALLS",
+					      "STALLED", "LONGEST GAP", "LAST STALL"};
 	struct cli_table *table = cli_table_new(headers, 9);
 
 	for (uint32_t i = 0; i < health->n_threads; i++) {
 		const struct cli_thread *t = &health->threads[i];
-		char tid[16], core[16], state[48], age[32], stalls[24], stalled[32], longest[32], last[128];
-		const char *cells[] = {t->body.name, tid, core, state, age, stalls, stalled, longest, last};
+		char tid[16], core[16], state[48], age[32], stalls[24], stalled[32], longest[32],
+			last[128];
+		const char *cells[] = {t->body.name, tid,     core,    state, age,
+				       stalls,       stalled, longest, last};
 
 		snprintf(tid, sizeof(tid), "%u", t->body.tid);
 		snprintf(core, sizeof(core), t->body.core < 0 ? "-" : "%d", t->body.core);
@@ -157,7 +163,8 @@ static void print_heading(const struct cli_health *health)
 	if (health->reason[0] != 0)
 		printf("switch: segment refused: %s\n", health->reason);
 	else if (strcmp(health->switch_state, "up") == 0)
-		printf("switch: up, pid %u, for %s; keepalive %s, interval %s\n", health->switch_pid,
+		printf("switch: up, pid %u, for %s; keepalive %s, interval %s\n",
+		       health->switch_pid,
 		       cli_duration((uint64_t)(health->switch_uptime_s * 1e9), up, sizeof(up)),
 		       health->is_keepalive ? "on" : "off",
 		       cli_duration(health->interval_ns, interval, sizeof(interval)));
@@ -193,6 +200,7 @@ int cmd_health(struct cli *cli, int argc, char **argv)
 	if (health.reason[0] != 0)
 		return cli_fail("instance \"%s\": %s", cli->instance, health.reason);
 	if (!health.is_attached && !cli->is_json)
-		return cli_fail("instance \"%s\": no switch has published in %s", cli->instance, cli->rundir);
+		return cli_fail("instance \"%s\": no switch has published in %s", cli->instance,
+				cli->rundir);
 	return CLI_OK;
 }

@@ -34,7 +34,8 @@ uint64_t cli_get_u64(yajl_val map, const char *key)
 {
 	yajl_val value = cli_get(map, key);
 
-	return value == NULL || !YAJL_IS_NUMBER(value) ? 0 : strtoull(YAJL_GET_NUMBER(value), NULL, 10);
+	return value == NULL || !YAJL_IS_NUMBER(value) ? 0
+						       : strtoull(YAJL_GET_NUMBER(value), NULL, 10);
 }
 
 yajl_gen cli_json_begin(void)

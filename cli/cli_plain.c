@@ -96,7 +96,8 @@ int cmd_dump_flows(struct cli *cli, int argc, char **argv)
 		print_data(cli, cli_get(reply, "data"));
 	} else {
 		for (size_t i = 0; i < YAJL_GET_ARRAY(flows)->len; i++)
-			printf(" %s\n", cli_get_text(YAJL_GET_ARRAY(flows)->values[i], "text", "?"));
+			printf(" %s\n",
+			       cli_get_text(YAJL_GET_ARRAY(flows)->values[i], "text", "?"));
 	}
 	yajl_tree_free(reply);
 	return CLI_OK;
@@ -119,8 +120,10 @@ int cmd_get(struct cli *cli, int argc, char **argv)
 		table = cli_table_new(headers, 4);
 		for (size_t i = 0; i < YAJL_GET_ARRAY(settings)->len; i++) {
 			yajl_val s = YAJL_GET_ARRAY(settings)->values[i];
-			const char *cells[] = {cli_get_text(s, "key", "?"), cli_get_text(s, "value", "?"),
-					       cli_get_text(s, "default", "?"), cli_get_text(s, "help", "")};
+			const char *cells[] = {cli_get_text(s, "key", "?"),
+					       cli_get_text(s, "value", "?"),
+					       cli_get_text(s, "default", "?"),
+					       cli_get_text(s, "help", "")};
 
 			cli_table_row(table, cells);
 		}

@@ -24,7 +24,8 @@ static yajl_val ask_ports(struct cli *cli, const char *command, yajl_val *out_re
 
 int cmd_show(struct cli *cli, int argc, char **argv)
 {
-	static const char *const headers[] = {"PORT", "OFPORT", "STATE", "LINK", "RXQ", "TXQ", "MTU", "DEVARGS"};
+	static const char *const headers[] = {"PORT", "OFPORT", "STATE", "LINK",
+					      "RXQ",  "TXQ",    "MTU",   "DEVARGS"};
 	struct cli_table *table;
 	yajl_val reply, ports;
 	int rc;
@@ -37,8 +38,13 @@ int cmd_show(struct cli *cli, int argc, char **argv)
 	for (size_t i = 0; i < YAJL_GET_ARRAY(ports)->len; i++) {
 		yajl_val p = YAJL_GET_ARRAY(ports)->values[i];
 		char ofport[16], rxq[16], txq[16], mtu[16];
-		const char *cells[] = {cli_get_text(p, "name", "?"), ofport, cli_get_text(p, "state", "?"),
-				       cli_get_text(p, "link", "?"), rxq, txq, mtu,
+		const char *cells[] = {cli_get_text(p, "name", "?"),
+				       ofport,
+				       cli_get_text(p, "state", "?"),
+				       cli_get_text(p, "link", "?"),
+				       rxq,
+				       txq,
+				       mtu,
 				       cli_get_text(p, "devargs", "?")};
 
 		snprintf(ofport, sizeof(ofport), "%.0f", cli_get_number(p, "ofport"));
@@ -82,10 +88,13 @@ int cmd_dump_ports(struct cli *cli, int argc, char **argv)
 	for (size_t i = 0; i < YAJL_GET_ARRAY(ports)->len; i++) {
 		yajl_val p = YAJL_GET_ARRAY(ports)->values[i];
 
-		printf("  port %.0f (%s): rx pkts=%" PRIu64 ", bytes=%" PRIu64 ", errs=%" PRIu64 "\n",
+		printf("  port %.0f (%s): rx pkts=%" PRIu64 ", bytes=%" PRIu64 ", errs=%" PRIu64
+		       "\n",
 		       cli_get_number(p, "ofport"), cli_get_text(p, "name", "?"),
-		       cli_get_u64(p, "rx_packets"), cli_get_u64(p, "rx_bytes"), cli_get_u64(p, "rx_errors"));
-		printf("           tx pkts=%" PRIu64 ", bytes=%" PRIu64 ", retries=%" PRIu64 "\n           ",
+		       cli_get_u64(p, "rx_packets"), cli_get_u64(p, "rx_bytes"),
+		       cli_get_u64(p, "rx_errors"));
+		printf("           tx pkts=%" PRIu64 ", bytes=%" PRIu64 ", retries=%" PRIu64
+		       "\n           ",
 		       cli_get_u64(p, "tx_packets"), cli_get_u64(p, "tx_bytes"),
 		       cli_get_u64(p, "tx_retries"));
 		print_drops(cli_get(p, "drops"));

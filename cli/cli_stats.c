@@ -37,10 +37,13 @@ static void print_pmd(yajl_val pmd)
 	print_hits("miss with success upcall", cli_get_u64(pmd, "misses"), passes);
 	print_hits("miss with failed upcall", cli_get_u64(pmd, "lost"), passes);
 	printf("  avg. packets per output batch: %.2f\n", cli_get_number(pmd, "packets_per_batch"));
-	printf("  idle cycles: %" PRIu64 " (%.2f%%)\n", idle, all > 0 ? 100 * (double)idle / all : 0.0);
-	printf("  processing cycles: %" PRIu64 " (%.2f%%)\n", busy, all > 0 ? 100 * (double)busy / all : 0.0);
+	printf("  idle cycles: %" PRIu64 " (%.2f%%)\n", idle,
+	       all > 0 ? 100 * (double)idle / all : 0.0);
+	printf("  processing cycles: %" PRIu64 " (%.2f%%)\n", busy,
+	       all > 0 ? 100 * (double)busy / all : 0.0);
 	if (rx > 0) {
-		printf("  avg cycles per packet: %.2f (%.0f/%" PRIu64 ")\n", all / (double)rx, all, rx);
+		printf("  avg cycles per packet: %.2f (%.0f/%" PRIu64 ")\n", all / (double)rx, all,
+		       rx);
 		printf("  avg processing cycles per packet: %.2f (%" PRIu64 "/%" PRIu64 ")\n",
 		       (double)busy / (double)rx, busy, rx);
 	}

@@ -83,13 +83,15 @@ static void print_text(struct cli *cli, const struct cli_health *health)
 		       cli_duration((uint64_t)(health->agent_uptime_s * 1e9), up, sizeof(up)));
 	if (health->late_events > 0)
 		printf(", late %llu times", (unsigned long long)health->late_events);
-	printf("\ncollectd  %s\nthreads  ", !cli_relay_read(cli, &relay) ? "not loaded" :
-		relay.is_relaying ? "relays the agent" : "judges by itself (agent stale)");
+	printf("\ncollectd  %s\nthreads  ", !cli_relay_read(cli, &relay) ? "not loaded"
+					    : relay.is_relaying          ? "relays the agent"
+								: "judges by itself (agent stale)");
 	for (uint32_t state = 1; state < PMDP_N_STATES; state++) {
 		if (health->n_in_state[state] > 0)
 			printf(" %u %s", health->n_in_state[state], pmdp_state_name(state));
 	}
-	printf("%s\nincidents %u open\n", health->n_threads == 0 ? " none" : "", health->open_incidents);
+	printf("%s\nincidents %u open\n", health->n_threads == 0 ? " none" : "",
+	       health->open_incidents);
 }
 
 int cmd_status(struct cli *cli, int argc, char **argv)

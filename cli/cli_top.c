@@ -23,18 +23,21 @@ static uint64_t drops_of(const struct cli_thread *thread)
 	return n;
 }
 
-static const struct cli_thread *same_thread(const struct cli_health *health, const struct cli_thread *thread)
+static const struct cli_thread *same_thread(const struct cli_health *health,
+					    const struct cli_thread *thread)
 {
 	for (uint32_t i = 0; i < health->n_threads; i++) {
 		const struct cli_thread *t = &health->threads[i];
 
-		if (t->body.tid == thread->body.tid && t->look.incarnation == thread->look.incarnation)
+		if (t->body.tid == thread->body.tid &&
+		    t->look.incarnation == thread->look.incarnation)
 			return t;
 	}
 	return NULL;
 }
 
-static struct rates rates_of(const struct cli_thread *now, const struct cli_thread *before, double s)
+static struct rates rates_of(const struct cli_thread *now, const struct cli_thread *before,
+			     double s)
 {
 	const uint64_t *a, *b = now->body.counters;
 	struct rates r = {0};
@@ -55,17 +58,20 @@ static struct rates rates_of(const struct cli_thread *now, const struct cli_thre
 
 static void print_rates(const struct cli_health *now, const struct cli_health *before, double s)
 {
-	static const char *const headers[] = {"NAME", "BEATS/S", "RX PPS", "TX PPS", "DROPS/S", "BUSY"};
+	static const char *const headers[] = {"NAME",   "BEATS/S", "RX PPS",
+					      "TX PPS", "DROPS/S", "BUSY"};
 	struct cli_table *table = cli_table_new(headers, 6);
 
 	for (uint32_t i = 0; i < now->n_threads; i++) {
 		const struct cli_thread *t = &now->threads[i];
 		struct rates r = rates_of(t, same_thread(before, t), s);
 		char beats[24], rx[24], tx[24], drops[24], busy[16];
-		const char *cells[] = {t->body.name, cli_count(r.beats_ps, beats, sizeof(beats)),
+		const char *cells[] = {t->body.name,
+				       cli_count(r.beats_ps, beats, sizeof(beats)),
 				       cli_count(r.rx_pps, rx, sizeof(rx)),
 				       cli_count(r.tx_pps, tx, sizeof(tx)),
-				       cli_count(r.drops_pps, drops, sizeof(drops)), busy};
+				       cli_count(r.drops_pps, drops, sizeof(drops)),
+				       busy};
 
 		snprintf(busy, sizeof(busy), "%.0f %%", r.busy_pct);
 		cli_table_row(table, cells);
@@ -73,7 +79,8 @@ static void print_rates(const struct cli_health *now, const struct cli_health *b
 	cli_table_print(table, stdout);
 }
 
-static void print_json(struct cli *cli, const struct cli_health *now, const struct cli_health *before, double s)
+static void print_json(struct cli *cli, const struct cli_health *now,
+		       const struct cli_health *before, double s)
 {
 	yajl_gen gen = cli_json_begin();
 
@@ -109,7 +116,8 @@ static double monotonic_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void paint(struct cli *cli, const struct cli_health *now, const struct cli_health *before, double s)
+static void paint(struct cli *cli, const struct cli_health *now, const struct cli_health *before,
+		  double s)
 {
 	char when[64], up[32];
 	struct timespec ts;

@@ -58,7 +58,7 @@ struct cli_table {
 	struct cell {
 		char *text;
 		const char *colour; // escape sequence around the text, without width on a terminal
-	} * cells;		    // n_rows * n_columns, row by row; the headers are row 0
+	} * cells;                  // n_rows * n_columns, row by row; the headers are row 0
 };
 
 void cli_table_row_coloured(struct cli_table *table, const char *const *cells, size_t column,
@@ -66,7 +66,8 @@ void cli_table_row_coloured(struct cli_table *table, const char *const *cells, s
 {
 	if (table->n_rows == table->room) {
 		table->room = table->room ? table->room * 2 : 16;
-		table->cells = realloc(table->cells, table->room * table->n_columns * sizeof(struct cell));
+		table->cells =
+			realloc(table->cells, table->room * table->n_columns * sizeof(struct cell));
 		if (table->cells == NULL)
 			abort();
 	}
@@ -116,7 +117,8 @@ void cli_table_print(struct cli_table *table, FILE *out)
 			const struct cell *cell = &table->cells[r * n + c];
 			size_t width = 0;
 
-			fprintf(out, "%s%s%s", cell->colour, cell->text, cell->colour[0] ? "\033[0m" : "");
+			fprintf(out, "%s%s%s", cell->colour, cell->text,
+				cell->colour[0] ? "\033[0m" : "");
 			if (c + 1 == n)
 				continue;
 			for (size_t i = 0; i < table->n_rows; i++) {
@@ -151,7 +153,8 @@ char *cli_duration(uint64_t ns, char *out, size_t size)
 	else if (s < 86400 * 2)
 		snprintf(out, size, "%u h %02u min", (unsigned)(s / 3600), (unsigned)(s / 60) % 60);
 	else
-		snprintf(out, size, "%u d %02u h", (unsigned)(s / 86400), (unsigned)(s / 3600) % 24);
+		snprintf(out, size, "%u d %02u h", (unsigned)(s / 86400),
+			 (unsigned)(s / 3600) % 24);
 	return out;
 }
 

@@ -22,7 +22,8 @@ static void print_usage(FILE *out)
 		     "  -V, --version         version and build flags\n"
 		     "\ncommands:\n");
 	for (const struct cli_command *c = cli_commands; c->name != NULL; c++)
-		fprintf(out, "  %s%s%s\n        %s\n", c->name, c->args[0] ? " " : "", c->args, c->help);
+		fprintf(out, "  %s%s%s\n        %s\n", c->name, c->args[0] ? " " : "", c->args,
+			c->help);
 }
 
 int cmd_help(struct cli *cli, int argc, char **argv)
@@ -70,7 +71,8 @@ static int choose_instance(struct cli *cli)
 	} else if (n == 0) {
 		strcpy(cli->instance, "default");
 	} else {
-		fprintf(stderr, "pmdpulse: several instances in %s, choose one with -i:\n", cli->rundir);
+		fprintf(stderr, "pmdpulse: several instances in %s, choose one with -i:\n",
+			cli->rundir);
 		for (int i = 0; i < n; i++)
 			fprintf(stderr, "  %s\n", names[i]);
 		return CLI_USAGE;
@@ -81,9 +83,12 @@ static int choose_instance(struct cli *cli)
 static int parse_options(struct cli *cli, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"instance", required_argument, NULL, 'i'}, {"json", no_argument, NULL, 'j'},
-		{"timeout", required_argument, NULL, 'T'},  {"rundir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},
+		{"instance", required_argument, NULL, 'i'},
+		{"json", no_argument, NULL, 'j'},
+		{"timeout", required_argument, NULL, 'T'},
+		{"rundir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	const char *rundir = NULL;
@@ -95,8 +100,9 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		switch (c) {
 		case 'i':
 			if (pmdp_instance_check(optarg) < 0)
-				return cli_usage("instance \"%s\": use 1 to 63 of letters, digits, _ . -",
-						 optarg);
+				return cli_usage(
+					"instance \"%s\": use 1 to 63 of letters, digits, _ . -",
+					optarg);
 			strcpy(cli->instance, optarg);
 			break;
 		case 'j':
@@ -159,10 +165,12 @@ int main(int argc, char **argv)
 	}
 	command = cli_command_find(argv[optind]);
 	if (command == NULL)
-		return cli_usage("unknown command \"%s\" (pmdpulse --help lists them)", argv[optind]);
+		return cli_usage("unknown command \"%s\" (pmdpulse --help lists them)",
+				 argv[optind]);
 	argv += optind;
 	argc = take_json(&cli, argc - optind, argv);
-	if (argc - 1 < command->min_args || (command->max_args >= 0 && argc - 1 > command->max_args))
+	if (argc - 1 < command->min_args ||
+	    (command->max_args >= 0 && argc - 1 > command->max_args))
 		return cli_usage("usage: pmdpulse %s %s", command->name, command->args);
 	if (cli.instance[0] == 0 && command->run != cmd_help && choose_instance(&cli) != CLI_OK)
 		return CLI_USAGE;
