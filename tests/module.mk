@@ -4,6 +4,10 @@
 #   bench/*.c       benchmarks       tools/*.c    injectors and small helpers
 #   fuzz/*.c        libFuzzer        foreign/*.c  plain, knows the installed library alone
 #   common/*.c      no programs: linked where they are used
+#   unit/*.c        without test_: the same, for unit tests alone
+#
+# What is built without the test packages (tools, for make run) is common/ and tools/: no cmocka
+# there.
 #
 # A program may use the objects of a room beside libpmdpulse; its name's prefix says which
 # (after test_): sw_ switch, ag_ agent, cp_ collectd-plugin, cli_ the command. The file
@@ -15,6 +19,7 @@ bench_sources := $(wildcard tests/bench/*.c)
 tools_sources := $(wildcard tests/tools/*.c)
 fuzz_sources := $(wildcard tests/fuzz/*.c)
 common_sources := $(wildcard tests/common/*.c)
+unit_common_sources := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
 test_sources := $(unit_sources) $(stress_sources) $(bench_sources) $(tools_sources)
 
 # The thread sanitizer is for lib/ alone: DPDK and collectd are not built for it.
@@ -40,6 +45,7 @@ $(call room_archive,ag): $(call without_main,$(agent_objects))
 $(call room_archive,cp): $(call without_main,$(plugin_objects))
 $(call room_archive,cli): $(call without_main,$(cli_objects))
 $(call room_archive,common): $(common_sources:%.c=$(O)/%.o)
+$(call room_archive,unit): $(unit_common_sources:%.c=$(O)/%.o)
 $(O)/room-%.a:
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -59,13 +65,13 @@ objects += $(O)/$(1:.c=.o)
 $(O)/$(1:.c=.o): TEST_CPPFLAGS = $(if $2,$$($2_cppflags$(if $(filter cli,$2),_tests)))
 $(BUILD)/$(1:.c=): LIBS = $3 $(if $2,$$($2_libs)) $$(YAJL_LIBS) -lm
 $(BUILD)/$(1:.c=): $(O)/$(1:.c=.o) $(if $2,$(call room_archive,$2)) \
-	$(call room_archive,common) $(lib_a)
+	$(if $(filter tests/unit/%,$1),$(call room_archive,unit)) $(call room_archive,common) $(lib_a)
 endef
 $(foreach s,$(unit_sources) $(stress_sources),\
 	$(eval $(call test_program,$s,$(call room_of,$s),$$(CMOCKA_LIBS))))
 $(foreach s,$(bench_sources) $(tools_sources),\
 	$(eval $(call test_program,$s,$(call room_of,$s),)))
-objects += $(common_sources:%.c=$(O)/%.o)
+objects += $(patsubst %.c,$(O)/%.o,$(common_sources) $(unit_common_sources))
 
 $(unit_programs) $(stress_programs) $(bench_programs) $(tools_programs):
 	@mkdir -p $(@D)

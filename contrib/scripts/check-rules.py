@@ -63,6 +63,8 @@ RULES = [
      "the switch never judges itself"),
     ("fast", r"switch/.*_fast\.[ch]$", "code", FAST_FORBIDDEN,
      "nothing that prints, allocates, locks or enters the kernel in a fast-path file"),
+    ("run-needs", r"tests/(?:common|tools)/.*\.c$", "include", r"<cmocka",
+     "make run builds these, on machines without the test packages"),
     ("volatile", r".*\.[ch]$", "code", r"^(?!.*\basm\b|.*__asm__).*\bvolatile\b",
      "volatile is no synchronisation: use <stdatomic.h>"),
     ("old-atomics", r".*\.[ch]$", "code", r"\b__(?:sync|atomic)_\w+",
@@ -107,6 +109,8 @@ SAMPLES = [
     (None, "switch/sw_a_fast.c", "// write(fd), then free(p)\nn = port->send(q);\nrte_log2_u32(n);\n"
      "rte_pktmbuf_free(m);\npmdp_lane_sleep(lane, 0);\nlane_time_add(1);\n"),
     (None, "switch/sw_a.c", "printf(\"x\");\nfree(p);\n"),
+    ("run-needs", "tests/common/a.c", "#include <cmocka.h>\n"),
+    (None, "tests/unit/a.c", "#include <cmocka.h>\n"),
     ("volatile", "cli/cli_a.c", "static volatile int stop;\n"),
     (None, "cli/cli_a.c", "asm volatile(\"pause\");\n/* volatile\n * volatile */\n"),
     ("old-atomics", "tests/tools/a.c", "__atomic_load_n(&x, __ATOMIC_RELAXED);\n"),
