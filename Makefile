@@ -44,6 +44,8 @@ deps_script := contrib/scripts/deps.sh
 comma := ,
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
+# Scripts hand it on as an absolute path; dependency files know an object by one name only.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 O := $(BUILD)/obj
 
 ifeq ($(V),1)
