@@ -103,6 +103,8 @@ uint64_t ag_cause_away_ns(const struct ag_evidence *evidence);
 
 void ag_cause_decide(const struct ag_evidence *evidence, struct ag_verdict *out_verdict);
 
+#define AG_KEY_MISSING "missing" // a right without which the cause could not be found
+
 // Write verdict and evidence into the incident; keys of an earlier call are taken out first.
 void ag_cause_render(const struct ag_evidence *evidence, const struct ag_verdict *verdict,
 		     struct pmdp_incident *incident);

@@ -7,10 +7,10 @@
 
 // All keys that this file writes, so that a later call leaves no stale one behind.
 static const char *const keys[] = {
-	"ran_s",        "waited_s",     "idle_s",   "blocked_s", "switches",   "n_tasks",
-	"lost_records", "state",        "wchan",    "culprit2",  "tracer_pid", "run_delay_s",
-	"throttled",    "throttled_s",  "steal_s",  "irq_s",     "function",   "file",
-	"samples",      "major_faults", "inferred", "covered_s",
+	"ran_s",        "waited_s",     "idle_s",   "blocked_s", "switches",     "n_tasks",
+	"lost_records", "state",        "wchan",    "culprit2",  "tracer_pid",   "run_delay_s",
+	"throttled",    "throttled_s",  "steal_s",  "irq_s",     "function",     "file",
+	"samples",      "major_faults", "inferred", "covered_s", AG_KEY_MISSING,
 };
 
 static bool is_ours(const char *key)
@@ -92,7 +92,7 @@ static void render_context(const struct ag_evidence *e, const struct ag_verdict 
 			add_s(incident, "blocked_s", e->blocked_ns);
 		if (e->idle_ns > 0)
 			add_s(incident, "idle_s", e->idle_ns);
-		if (e->covered_ns < e->window_ns)
+		if (e->covered_ns < e->window_ns / 100 * 99)
 			add_s(incident, "covered_s", e->covered_ns);
 	}
 	for (i = 0; i < AG_N_TASKS && i < e->n_tasks && !second; i++)

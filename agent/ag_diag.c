@@ -123,7 +123,6 @@ int ag_diag_watch(struct ag_diag *diag, uint32_t lane_index, const struct ag_thr
 	lane->core = thread->core;
 	ag_cgroup_init(&lane->cgroup);
 	lane->is_open = ag_proc_open(thread->pid, thread->tid, &lane->proc) == 0;
-	lane->seen.is_thread_gone = !lane->is_open;
 	if (thread->core >= 0)
 		lane->cpu = use_core(diag, thread->core);
 	now_ns = now_monotonic_ns();

@@ -9,33 +9,46 @@
 // A stall that goes on is looked at now and then: what holds the thread may change.
 #define SLOW_MS 500
 
-// Another stall than at the last call: what was seen then is history, its newest look a baseline.
-static void begin_stall(struct ag_watched *lane, uint64_t begin_ns)
+/*
+ * Another stall than at the last call: what was seen then is history, its newest look a baseline. The
+ * beginning of one stall may be told a little differently when it is over, by the thread's own clock:
+ * it is the same one as long as it began before what was last seen of it.
+ */
+static void begin_stall(struct ag_watched *lane, const struct ag_explain *what)
 {
-	bool is_thread_gone = !lane->is_open;
+	struct ag_case *at = &lane->cases[what->is_starved];
+	const struct ag_look *first = &at->live[0],
+			     *last = &at->live[at->n_live > 0 ? at->n_live - 1 : 0];
+	bool is_same = at->seen.begin_ns == what->begin_ns;
 
-	if (lane->seen.begin_ns == begin_ns)
+	lane->at = at;
+	if (!is_same && at->n_live > 0 && at->seen.n_ended_calls == 0)
+		is_same = what->begin_ns < last->time_ns &&
+			  (what->end_ns == 0 || what->end_ns > first->time_ns);
+	if (is_same) {
+		at->seen.begin_ns = what->begin_ns;
 		return;
-	if (lane->n_live > 0)
-		ag_look_base(lane, &lane->live[lane->n_live - 1]);
-	lane->n_live = 0;
-	memset(&lane->seen, 0, sizeof(lane->seen));
-	lane->seen.begin_ns = begin_ns;
-	lane->seen.is_thread_gone = lane->seen.is_process_gone = is_thread_gone;
+	}
+	if (at->n_live > 0)
+		ag_look_base(lane, last);
+	memset(at, 0, sizeof(*at));
+	at->seen.begin_ns = what->begin_ns;
+	at->seen.is_thread_gone = at->seen.is_process_gone = !lane->is_open;
 }
 
 // Does the CPU take ticks? A sample is not asked of one that the hypervisor holds back.
 static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_watched *lane,
 			 const struct ag_evidence *e)
 {
-	const struct ag_look *first = &lane->live[0], *last = &lane->live[lane->n_live - 1];
+	const struct ag_look *first = &lane->at->live[0],
+			     *last = &lane->at->live[lane->at->n_live - 1];
 
 	if (!diag->is_virtual || (lane->cpu && lane->cpu->is_tickless))
 		return true;
 	if (e->has_runtime && e->window_ns >= 4 * AG_TICK_NS &&
 	    e->span_ran_ns + e->span_away_ns + e->fuzz_ns >= e->span_ns)
 		return true;
-	return lane->n_live > 1 && first->has_runtime && last->has_runtime &&
+	return lane->at->n_live > 1 && first->has_runtime && last->has_runtime &&
 	       last->runtime.ran_ns > first->runtime.ran_ns;
 }
 
@@ -65,7 +78,7 @@ static uint64_t next_live_ms(struct ag_diag *diag, struct ag_watched *lane,
 			     const struct ag_explain *what, const struct ag_evidence *e,
 			     const struct ag_verdict *v)
 {
-	uint32_t n = lane->seen.n_calls;
+	uint32_t n = lane->at->seen.n_calls;
 
 	if (n > MAX_RETRIES)
 		return SLOW_MS;
@@ -99,7 +112,7 @@ static bool retry_ended(struct ag_diag *diag, struct ag_watched *lane,
 			const struct ag_explain *what, const struct ag_verdict *v,
 			uint64_t *out_retry_ns)
 {
-	uint32_t n = lane->seen.n_ended_calls;
+	uint32_t n = lane->at->seen.n_ended_calls;
 
 	if (diag->worker && n < 6 && v->cause == PMDP_CAUSE_OWN_CODE &&
 	    ag_worker_is_busy(diag->worker, what->lane, AG_JOB_SAMPLE))
@@ -125,24 +138,26 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 		return false;
 	}
 	lane = &diag->lanes[what->lane];
-	begin_stall(lane, what->begin_ns);
-	is_first = lane->seen.n_calls++ == 0;
+	begin_stall(lane, what);
+	is_first = lane->at->seen.n_calls++ == 0;
 	if (what->end_ns)
-		lane->seen.n_ended_calls++;
+		lane->at->seen.n_ended_calls++;
 	if (!what->end_ns)
 		ag_look_state(diag, lane, what->now_ns, is_first);
 	// The raise itself must not wait for the slower files; whoever asks again gets them.
 	ag_look_take(diag, lane, what->now_ns, is_first ? AG_LOOK_QUICK : AG_LOOK_FULL, &look);
 	ag_look_live(lane, &look);
 	// A thread may be moved out of its cgroup by the time its stall is over.
-	if (!what->end_ns && look.has_quota && !lane->seen.has_quota &&
+	if (!what->end_ns && look.has_quota && !lane->at->seen.has_quota &&
 	    ag_cgroup_has_limit(&lane->cgroup)) {
-		lane->seen.has_quota = true;
-		lane->seen.was_throttled = look.quota.n_throttled > 0;
+		lane->at->seen.has_quota = true;
+		lane->at->seen.was_throttled = look.quota.n_throttled > 0;
 	}
 	ag_gather(diag, lane, what, &evidence);
 	ag_cause_decide(&evidence, &verdict);
 	ag_cause_render(&evidence, &verdict, incident);
+	if (verdict.cause == PMDP_CAUSE_UNKNOWN && lane->core >= 0 && !diag->can_perf)
+		pmdp_evidence_text(incident, AG_KEY_MISSING, "perf");
 	if (what->end_ns)
 		return retry_ended(diag, lane, what, &verdict, out_retry_ns);
 	if (verdict.cause == PMDP_CAUSE_EXITED || verdict.cause == PMDP_CAUSE_PROCESS_DIED)

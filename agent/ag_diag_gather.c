@@ -46,15 +46,15 @@ static uint64_t find_woken_ns(const struct ag_watched *lane, const struct ag_exp
 	struct ag_growth g;
 	uint64_t delay_ns;
 
-	if (sum->blocked_ns == 0)
+	if (sum->blocked_ns == 0 || what->is_starved)
 		return 0;
 	if (!what->end_ns) {
-		if (lane->seen.state_now == 'R' && sum->is_out && !sum->is_out_runnable &&
+		if (lane->at->seen.state_now == 'R' && sum->is_out && !sum->is_out_runnable &&
 		    sum->now.tid > 0)
 			return sum->now.took_ns;
 		return 0;
 	}
-	g = ag_look_growth_around_end(lane, AG_COUNT_RUNTIME, what->begin_ns, what->end_ns);
+	g = ag_look_growth_around_end(lane, AG_COUNT_RUNTIME, what->end_ns);
 	if (!g.from)
 		return 0;
 	delay_ns = g.to->runtime.delay_ns - g.from->runtime.delay_ns;
@@ -82,12 +82,12 @@ static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 		ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, woken_ns, &sum);
 	e->has_switches = true;
 	e->covered_ns = sum.covered_ns;
-	e->n_lost = sum.covered_ns < e->window_ns ? runs->n_lost : 0;
+	e->n_lost = sum.covered_ns < e->window_ns / 100 * 99 ? runs->n_lost : 0;
 	e->ran_ns = sum.ran_ns;
 	e->waited_ns = sum.waited_ns;
 	e->idle_ns = sum.idle_ns;
 	e->blocked_ns = sum.blocked_ns;
-	if (lane->seen.state == 0 || lane->seen.state == 'R')
+	if (lane->at->seen.state == 0 || lane->at->seen.state == 'R')
 		e->waited_ns += sum.unsure_ns;
 	else
 		e->blocked_ns += sum.unsure_ns;
@@ -126,8 +126,8 @@ static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint6
 	uint64_t span_ns;
 
 	e->is_virtual = diag->is_virtual;
-	e->has_quota = lane->seen.has_quota;
-	e->was_throttled = lane->seen.was_throttled;
+	e->has_quota = lane->at->seen.has_quota;
+	e->was_throttled = lane->at->seen.was_throttled;
 	// A cgroup that the thread was moved into begins with counters of its own.
 	if (g.from && g.from->cgroup_hash == g.to->cgroup_hash) {
 		e->n_throttled = g.to->quota.n_throttled - g.from->quota.n_throttled;
@@ -140,8 +140,10 @@ static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint6
 		e->irq_ns = g.to->cpu.irq_ns - g.from->cpu.irq_ns;
 		span_ns = g.to->time_ns - g.from->time_ns;
 		if (g.is_inside && span_ns > 0 && span_ns < e->window_ns) {
-			e->steal_ns = e->steal_ns * (e->window_ns / 1000) / (span_ns / 1000);
-			e->irq_ns = e->irq_ns * (e->window_ns / 1000) / (span_ns / 1000);
+			double factor = (double)e->window_ns / (double)span_ns;
+
+			e->steal_ns = (uint64_t)((double)e->steal_ns * factor);
+			e->irq_ns = (uint64_t)((double)e->irq_ns * factor);
 		}
 	}
 	g = ag_look_growth(lane, AG_COUNT_FAULTS, begin_ns, end_ns);
@@ -202,7 +204,7 @@ void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_ex
 	       struct ag_evidence *out_evidence)
 {
 	uint64_t end_ns = what->end_ns ? what->end_ns : what->now_ns;
-	const struct ag_seen *seen = &lane->seen;
+	const struct ag_seen *seen = &lane->at->seen;
 	struct ag_evidence *e = out_evidence;
 	int policy;
 

@@ -57,9 +57,9 @@ void ag_look_base(struct ag_watched *lane, const struct ag_look *look)
 // A stall that is looked at very often keeps its first looks and its newest.
 void ag_look_live(struct ag_watched *lane, const struct ag_look *look)
 {
-	if (lane->n_live == AG_N_LIVE)
-		lane->n_live--;
-	lane->live[lane->n_live++] = *look;
+	if (lane->at->n_live == AG_N_LIVE)
+		lane->at->n_live--;
+	lane->at->live[lane->at->n_live++] = *look;
 }
 
 // How much a state tells: a thread that was seen stopped was stopped, though it runs again now.
@@ -97,7 +97,7 @@ static void note_tracer(struct ag_diag *diag, struct ag_seen *seen, pid_t tracer
 
 void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, bool is_first)
 {
-	struct ag_seen *seen = &lane->seen;
+	struct ag_seen *seen = &lane->at->seen;
 	struct ag_proc_status status;
 	char wchan[AG_WCHAN_BYTES];
 	int rc = lane->is_open ? ag_proc_read_status(&lane->proc, &status) : -ESRCH;
@@ -178,10 +178,10 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 	uint64_t enough_ns = (end_ns - begin_ns) / 3;
 	uint32_t i;
 
-	for (i = 0; i < lane->n_live; i++) {
-		if (!has(&lane->live[i], counter))
+	for (i = 0; i < lane->at->n_live; i++) {
+		if (!has(&lane->at->live[i], counter))
 			continue;
-		last = &lane->live[i];
+		last = &lane->at->live[i];
 		if (!first)
 			first = last;
 		if (last->time_ns <= end_ns + slack_ns(counter))
@@ -203,20 +203,18 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 }
 
 struct ag_growth ag_look_growth_around_end(const struct ag_watched *lane, enum ag_counter counter,
-					   uint64_t begin_ns, uint64_t end_ns)
+					   uint64_t end_ns)
 {
 	struct ag_growth growth = {NULL, NULL, false};
 	uint32_t i;
 
-	for (i = 0; i < lane->n_live; i++) {
-		if (!has(&lane->live[i], counter))
+	for (i = 0; i < lane->at->n_live; i++) {
+		if (!has(&lane->at->live[i], counter))
 			continue;
-		if (!growth.from && lane->live[i].time_ns < end_ns)
-			growth.from = &lane->live[i];
-		growth.to = &lane->live[i];
+		if (!growth.from && lane->at->live[i].time_ns < end_ns)
+			growth.from = &lane->at->live[i];
+		growth.to = &lane->at->live[i];
 	}
-	if (!growth.from)
-		growth.from = base_before(lane, counter, begin_ns);
 	if (!growth.from || growth.from == growth.to)
 		return (struct ag_growth){NULL, NULL, false};
 	return growth;

@@ -45,6 +45,13 @@ struct ag_seen {
 	uint32_t n_calls, n_ended_calls;
 };
 
+// What was found out about one fault of a lane, over several calls.
+struct ag_case {
+	struct ag_look live[AG_N_LIVE]; // looks since it was raised
+	uint32_t n_live;
+	struct ag_seen seen;
+};
+
 // A CPU with context-switch records, shared by the lanes on it.
 struct ag_core {
 	struct ag_core *next;
@@ -65,9 +72,7 @@ struct ag_watched {
 	uint64_t base_ns, base_slow_ns;
 	struct ag_look bases[AG_N_BASES]; // between stalls, a ring
 	uint32_t n_bases;
-	struct ag_look live[AG_N_LIVE]; // inside the stall at hand
-	uint32_t n_live;
-	struct ag_seen seen;
+	struct ag_case cases[2], *at; // stalls and starvation; at: the one that is being explained
 };
 
 struct ag_diag {
@@ -92,7 +97,7 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 		  struct ag_look *out_look);
 void ag_look_base(struct ag_watched *lane, const struct ag_look *look);
 void ag_look_live(struct ag_watched *lane, const struct ag_look *look);
-// State, tracer and place of waiting, noted in lane->seen.
+// State, tracer and place of waiting, noted in lane->at->seen.
 void ag_look_state(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, bool is_first);
 
 // Growth of a counter around or inside a window.
@@ -111,10 +116,10 @@ enum ag_counter {
 struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns);
 
-// From the first look inside the stall (or the last before it) to the last one, whatever lies between:
-// for what the kernel books in one go when the stall ends.
+// From the first look inside the stall to the last one, be it long after its end: for what the kernel
+// books in one go when the stall ends.
 struct ag_growth ag_look_growth_around_end(const struct ag_watched *lane, enum ag_counter counter,
-					   uint64_t begin_ns, uint64_t end_ns);
+					   uint64_t end_ns);
 
 // ag_diag_gather.c
 void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_explain *what,
