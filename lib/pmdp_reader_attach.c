@@ -244,7 +244,8 @@ static void fill_info(struct pmdp_reader *reader)
 	info->generation = header->generation;
 	info->created_realtime_us = header->created_realtime_us;
 	info->is_same_pidns = pidns && pidns == header->pidns_inode;
-	info->is_same_boot = pmdp_process_boot_id(boot_id) == 0 &&
+	// Where the boot id can't be read: a tmpfs does not outlive a boot.
+	info->is_same_boot = pmdp_process_boot_id(boot_id) < 0 ||
 			     memcmp(boot_id, header->boot_id, sizeof boot_id) == 0;
 }
 
