@@ -24,7 +24,8 @@
  *    (three at least; a window is never shorter than eight intervals, so that one gap can't fill
  * it). Lanes of kind control pause by design and are not judged so (pmdp_detector_set_kind).
  *  - Late: a step that comes more than one threshold after the time it was due. All windows restart
- *    at now, one LATE transition tells by how much, and nobody is blamed for what lies before.
+ *    at now, one LATE transition tells by how much, and nobody is blamed for what lies before (for a
+ *    thread that stays silent, three times at most: a watcher that is always late finds a hang, too).
  *    Self-timed stalls that ended before or during the lateness are still told (the lane timed
  * them), but for one that fills the watcher's whole absence: then the machine stood still, not the
  * thread.
@@ -114,6 +115,7 @@ struct pmdp_detector_lane {
 	uint64_t grace_ns;   // no deadline counts before (late step)
 	uint64_t excused_ns; // how long the watcher was away, until the thread shows life again
 	uint64_t window_begin_ns, window_n_gaps, window_gap_ns, window_stall_ns;
+	uint32_t n_excuses; // late looks since its last sign of life
 	uint32_t state;
 	uint32_t kind; // PMDP_LANE_*, 0 = not told
 	bool is_known;

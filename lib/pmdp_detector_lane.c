@@ -3,6 +3,7 @@
 #include "pmdp_detector_internal.h"
 
 #define NS_PER_MS UINT64_C(1000000)
+#define MAX_EXCUSES 3 // late looks in a row that find a thread silent
 
 static bool is_judged(const struct pmdp_judgement *j, uint32_t index)
 {
@@ -53,6 +54,7 @@ static void first_sight(const struct pmdp_judgement *j, struct pmdp_detector_lan
 	lane->beat_ns = j->seen_ns;
 	lane->grace_ns = 0;
 	lane->excused_ns = 0;
+	lane->n_excuses = 0;
 	if (look->beat_ns && look->beat_ns >= j->prev_ns && look->beat_ns < j->seen_ns)
 		lane->beat_ns = look->beat_ns;
 	lane->floor_ns = lane->beat_ns;
@@ -121,12 +123,14 @@ static void observe(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 		lane->floor_ns = pmdp_min_u64(lane->beat_ns, j->prev_ns);
 		lane->beat_ns = life_ns(j, lane, look);
 		lane->basis_ns = lane->beat_ns;
+		lane->n_excuses = 0;
 		lane->excused_ns = j->late_by_ns; // the life may be from before the absence
 		remember(lane, look);
 	}
 	if (j->late_by_ns) {
-		// Nobody is blamed for what lies before; a stall that was known before goes on.
-		if (!lane->stall.is_running)
+		// Nobody is blamed for what lies before; a stall that was known before goes on. But
+		// a watcher that is late every time must find a hang all the same.
+		if (!lane->stall.is_running && lane->n_excuses++ < MAX_EXCUSES)
 			lane->basis_ns = j->seen_ns;
 		lane->grace_ns = j->seen_ns + j->threshold_ns;
 	}

@@ -123,6 +123,17 @@ void pmdp_stall_settle(struct pmdp_detector_lane *lane, const struct pmdp_lane_l
 }
 
 /*
+ * As long as the watcher was away: it may have been up to a threshold before its due time when the
+ * machine stood still, and the thread may come back up to a threshold after it.
+ */
+static bool is_excused(const struct pmdp_judgement *j, const struct pmdp_detector_lane *lane,
+		       uint64_t length_ns)
+{
+	return lane->excused_ns && length_ns + j->threshold_ns / 2 >= lane->excused_ns &&
+	       length_ns <= lane->excused_ns + 2 * j->threshold_ns;
+}
+
+/*
  * Stalls that began and ended since the last look. Those that this watcher would not call stalls
  * (its threshold is longer than the publisher's) are left out; so is one that fills the whole time
  * that the watcher itself was away.
@@ -138,7 +149,7 @@ void pmdp_stall_self_timed(struct pmdp_judgement *j, struct pmdp_detector_lane *
 	if (!delta.n_stalls)
 		return;
 	longest_ns = pmdp_min_u64(longest_of(look, &delta), most_ns);
-	if (lane->excused_ns && longest_ns + j->threshold_ns / 2 >= lane->excused_ns) {
+	if (is_excused(j, lane, longest_ns)) {
 		if (--delta.n_stalls == 0)
 			return;
 		delta.stall_ns = pmdp_sub_sat(delta.stall_ns, longest_ns);

@@ -171,6 +171,43 @@ static void test_odd_watcher_late(void **state)
 	assert_told(PMDP_T_LATE, 0, 1);
 }
 
+// Late every time: who beats is not blamed, and who hangs is found after a few looks.
+static void test_odd_watcher_always_late(void **state)
+{
+	(void)state;
+	sim_init(&sim, 2, MS);
+	sim_step(&sim, T0);
+	for (uint32_t i = 0; i < 200; i++)
+		sim_step(&sim, sim.due_ns + 6 * MS);
+	assert_told(PMDP_T_LATE, 0, 200);
+	assert_told(PMDP_T_RAISE, 0, 0);
+	sim_absent(&sim, 1, sim.now_ns, sim.now_ns + 100 * S);
+	for (uint32_t i = 0; i < 6; i++)
+		sim_step(&sim, sim.due_ns + 6 * MS);
+	assert_told(PMDP_T_RAISE, 0, 1);
+	assert_int_equal(sim_find(&sim, PMDP_T_RAISE, STALL, 0)->t.lane, 1);
+}
+
+// A stall much longer than the lateness is the thread's own, seen live or not.
+static void test_odd_stall_longer_than_lateness(void **state)
+{
+	const struct sim_told *clear;
+
+	(void)state;
+	sim_init(&sim, 2, MS);
+	sim_step(&sim, T0);
+	for (uint32_t i = 0; i < 50; i++)
+		sim_step(&sim, sim.due_ns + 6 * MS);
+	sim_absent(&sim, 1, sim.now_ns + MS, sim.now_ns + 17 * MS); // three late looks
+	for (uint32_t i = 0; i < 200; i++)
+		sim_step(&sim, sim.due_ns + 6 * MS);
+	assert_told(PMDP_T_RAISE, STALL, 1);
+	clear = sim_find(&sim, PMDP_T_CLEAR, STALL, 0);
+	assert_non_null(clear);
+	assert_int_equal(clear->t.length_ns, 16 * MS);
+	assert_int_equal(clear->t.n_stalls, 1);
+}
+
 // A watcher that is late within its threshold is no event.
 static void test_odd_watcher_a_little_late(void **state)
 {
@@ -304,6 +341,8 @@ int main(void)
 		cmocka_unit_test(test_odd_beats_wrap),
 		cmocka_unit_test(test_odd_counters_jump),
 		cmocka_unit_test(test_odd_watcher_late),
+		cmocka_unit_test(test_odd_watcher_always_late),
+		cmocka_unit_test(test_odd_stall_longer_than_lateness),
 		cmocka_unit_test(test_odd_watcher_a_little_late),
 		cmocka_unit_test(test_odd_stall_while_suspended),
 		cmocka_unit_test(test_odd_machine_paused),
