@@ -41,47 +41,69 @@ int cmd_plain(struct cli *cli, int argc, char **argv)
 	return CLI_OK;
 }
 
-// The file is read here, because the switch may not see it: one argument a line, blank ones too, so
-// that the switch's complaints carry the right line number.
-int cmd_flows_file(struct cli *cli, int argc, char **argv)
-{
-	bool is_stdin = strcmp(argv[1], "-") == 0;
-	FILE *file = is_stdin ? stdin : fopen(argv[1], "re");
-	char **lines = NULL, *line = NULL;
-	size_t n = 0, room = 0, size = 0;
-	yajl_val reply;
-	ssize_t len;
-	int rc;
+struct lines {
+	char **at;
+	size_t n, room;
+};
 
-	(void)argc;
+static void add_line(struct lines *lines, const char *text)
+{
+	if (lines->n == lines->room) {
+		char **larger;
+
+		lines->room = lines->room ? lines->room * 2 : 256;
+		larger = realloc(lines->at, lines->room * sizeof(*lines->at));
+		if (larger == NULL)
+			abort();
+		lines->at = larger;
+	}
+	lines->at[lines->n] = strdup(text);
+	if (lines->at[lines->n++] == NULL)
+		abort();
+}
+
+// Blank lines too, so that the switch's complaints carry the right line number.
+static int read_lines(const char *path, struct lines *lines)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	FILE *file = is_stdin ? stdin : fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int rc = CLI_OK;
+
 	if (file == NULL)
-		return cli_fail("%s: %s", argv[1], strerror(errno));
+		return cli_fail("%s: %s", path, strerror(errno));
 	while ((len = getline(&line, &size, file)) >= 0) {
 		if (len > 0 && line[len - 1] == '\n')
 			line[len - 1] = 0;
-		if (n == room) {
-			room = room ? room * 2 : 256;
-			lines = realloc(lines, room * sizeof(*lines));
-			if (lines == NULL)
-				return cli_fail("out of memory");
-		}
-		lines[n] = strdup(line);
-		if (lines[n++] == NULL)
-			return cli_fail("out of memory");
+		add_line(lines, line);
 	}
-	rc = ferror(file) ? cli_fail("%s: %s", argv[1], strerror(errno)) : CLI_OK;
+	if (ferror(file))
+		rc = cli_fail("%s: %s", path, strerror(errno));
 	if (!is_stdin)
 		fclose(file);
+	free(line);
+	return rc;
+}
+
+// The file is read here, because the switch may not see it: one argument a line.
+int cmd_flows_file(struct cli *cli, int argc, char **argv)
+{
+	struct lines lines = {0};
+	yajl_val reply;
+	int rc = read_lines(argv[1], &lines);
+
+	(void)argc;
 	if (rc == CLI_OK)
-		rc = cli_call(cli, "ctl", argv[0], (int)n, lines, &reply);
+		rc = cli_call(cli, "ctl", argv[0], (int)lines.n, lines.at, &reply);
 	if (rc == CLI_OK) {
 		print_data(cli, cli_get(reply, "data"));
 		yajl_tree_free(reply);
 	}
-	for (size_t i = 0; i < n; i++)
-		free(lines[i]);
-	free(lines);
-	free(line);
+	for (size_t i = 0; i < lines.n; i++)
+		free(lines.at[i]);
+	free(lines.at);
 	return rc;
 }
 
