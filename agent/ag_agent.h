@@ -14,6 +14,14 @@
 
 struct ag_instance;
 
+#define AG_MAX_REFUSED 16
+
+// An instance that was found and could not be followed: tried again after a while, not at each look.
+struct ag_refused {
+	char name[PMDP_INSTANCE_BYTES];
+	uint64_t retry_ns;
+};
+
 struct ag_agent {
 	struct ag_config config;
 	char rundir[AG_PATH_BYTES];
@@ -21,6 +29,8 @@ struct ag_agent {
 	struct ag_sinks sinks;
 	struct ag_instance *instances[AG_MAX_INSTANCES];
 	uint32_t n_instances;
+	struct ag_refused refused[AG_MAX_REFUSED];
+	uint32_t n_refused; // so far; the newest stand in the table
 	uint64_t started_ns;
 	struct ag_source signal_source;
 	struct ag_source rundir_source; // inotify; fd -1: none

@@ -6,6 +6,7 @@
  * catches what it missed.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
@@ -16,6 +17,7 @@
 #include "ag_log.h"
 
 #define AG_RESCAN_NS UINT64_C(10000000000)
+#define AG_REFUSED_NS UINT64_C(60000000000)
 #define AG_RESCAN_BLIND_NS UINT64_C(250000000) // without inotify
 
 static struct ag_instance *find_instance(const struct ag_agent *agent, const char *name)
@@ -46,13 +48,34 @@ static int follow(struct ag_agent *agent, const char *name)
 	return rc;
 }
 
+// An instance that was found rather than set: refusals are logged once a minute at most.
+static void follow_found(struct ag_agent *agent, const char *name)
+{
+	uint64_t now_ns = ag_now_ns();
+	struct ag_refused *refused = NULL;
+
+	if (find_instance(agent, name))
+		return;
+	for (uint32_t i = 0; i < AG_MAX_REFUSED; i++)
+		if (!strcmp(agent->refused[i].name, name))
+			refused = &agent->refused[i];
+	if (refused && now_ns < refused->retry_ns)
+		return;
+	if (!follow(agent, name))
+		return;
+	if (!refused)
+		refused = &agent->refused[agent->n_refused++ % AG_MAX_REFUSED];
+	snprintf(refused->name, sizeof(refused->name), "%s", name);
+	refused->retry_ns = now_ns + AG_REFUSED_NS;
+}
+
 static void scan(struct ag_agent *agent, const char *suffix)
 {
 	char names[AG_MAX_INSTANCES][PMDP_INSTANCE_BYTES];
 
 	int n = pmdp_instances(agent->rundir, suffix, names, AG_MAX_INSTANCES);
 	for (int i = 0; i < n && i < AG_MAX_INSTANCES; i++)
-		follow(agent, names[i]);
+		follow_found(agent, names[i]);
 }
 
 static void on_rescan(void *ctx, uint64_t now_ns)
@@ -98,7 +121,7 @@ static void on_name(struct ag_agent *agent, const struct inotify_event *event)
 	if (!instance_of(event->name, ".ring", name))
 		return;
 	if (!agent->config.n_instances && !(event->mask & IN_DELETE))
-		follow(agent, name);
+		follow_found(agent, name);
 	struct ag_instance *instance = find_instance(agent, name);
 	if (instance)
 		ag_instance_look(instance);

@@ -331,6 +331,18 @@ def test_follows_all_instances_that_appear(start_agent, start_publisher, rundir,
     assert not os.path.exists(f"{rundir}/blue.agent.ctl")
 
 
+def test_found_instance_of_another_agent_is_left_to_it(start_agent, start_publisher, rundir, run):
+    start_agent(instance="blue")
+    every = run([built("pmdpulse-agent"), f"--rundir={rundir}", "--journal=off"], name="every")
+    wait_for(lambda: os.path.exists(f"{rundir}/default.agent.ctl"), what="the socket of default")
+    start_publisher(lanes=["p1"], instance="blue")
+    start_publisher(lanes=["p1"], instance="green", name="green")
+    wait_for(lambda: os.path.exists(f"{rundir}/green.agent.ctl"), what="the socket of green")
+    instances = request(f"{rundir}/green.agent.ctl", "status")["data"]["instances"]
+    assert instances == ["default", "green"]
+    assert every.err().count("another agent") == 1
+
+
 def test_second_agent_of_an_instance_is_refused(start_agent, rundir, run):
     first = start_agent()
     second = run([built("pmdpulse-agent"), "--instance=default", f"--rundir={rundir}"], name="second")
