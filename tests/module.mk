@@ -141,8 +141,9 @@ endif
 
 fuzz: $(fuzz_programs)
 	$(Q)for f in $(fuzz_programs); do \
-		mkdir -p $(BUILD)/corpus/$${f##*/} && \
-		$$f -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/ \
+		mkdir -p $(BUILD)/corpus/$${f##*/} && echo "$$f" && \
+		$$f -verbosity=0 -print_final_stats=1 -max_total_time=$(FUZZ_SECONDS) \
+			-artifact_prefix=$(BUILD)/ \
 			$(BUILD)/corpus/$${f##*/} || exit 1; \
 	done
 
