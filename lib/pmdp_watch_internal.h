@@ -8,6 +8,7 @@
  *	pmdp_watch_book.c     open incidents and their keys; events go out here; adoption
  *	pmdp_watch_process.c  the writer's process: is it there, is it dying, are its threads there
  *	pmdp_watch_lanes.c    from the detector's transitions to events; threads that are gone
+ *	pmdp_watch_record.c   what a lane's records say of a stall
  *	pmdp_watch_ports.c    links, and the control thread's sign of life
  */
 #pragma once
@@ -45,6 +46,10 @@ struct pmdp_watch_lane {
 	uint64_t incarnation;  // of the body
 	uint64_t gone_seen_ns; // not there at this time; 0: it is there
 	uint64_t stall_key, starve_key, gone_key;
+	// What its record said of a stall that was not seen live, by the begin that the detector gave it.
+	struct {
+		uint64_t stall_begin_ns, begin_ns, end_ns, crumb;
+	} recorded;
 	bool is_starve_doubted; // told when the doubt is settled
 	uint64_t doubt_n_gaps, doubt_n_pauses;
 };
@@ -175,6 +180,11 @@ int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_l
 uint64_t pmdp_watch_judge(struct pmdp_watch *watch, uint64_t now_ns);
 // Clear what is open of all lanes; why: what the message says of threads that were stalled.
 void pmdp_watch_lanes_end(struct pmdp_watch *watch, const char *why);
+
+// Begin, end and place of a stall that was not seen live, from the lane's record, where it has one. All
+// events of one stall say the same of it, though the records are read at its first only.
+void pmdp_watch_refine(struct pmdp_watch *watch, const struct pmdp_transition *t,
+		       struct pmdp_watch_event *event);
 
 // --- ports
 

@@ -6,8 +6,6 @@
 
 #include "pmdp_watch_internal.h"
 
-#define RECORDS_BACK 64 // how far a stall that was not seen live is searched for
-
 static bool is_claimed(const struct pmdp_watch *watch, uint32_t index)
 {
 	return index < watch->look.n_lanes && watch->look.lanes[index].is_claimed;
@@ -22,8 +20,10 @@ static void read_body(struct pmdp_watch *watch, uint32_t index, bool is_slow)
 
 	if (lane->has_body && lane->incarnation == incarnation && !is_slow)
 		return;
-	if (lane->incarnation != incarnation)
+	if (lane->incarnation != incarnation) {
 		lane->has_body = false;
+		lane->recorded.stall_begin_ns = 0;
+	}
 	if (pmdp_reader_lane(watch->reader, index, &body))
 		return;
 	body.name[sizeof(body.name) - 1] = 0;
@@ -77,34 +77,6 @@ static void set_where(struct pmdp_incident *incident, uint64_t crumb)
 	pmdp_evidence_text(incident, "where", text);
 }
 
-/*
- * A stall that was not seen live: the lane's own record knows its begin and where the thread was. The
- * newest record of the length that the detector was told is the one.
- */
-static void refine(struct pmdp_watch *watch, const struct pmdp_transition *t,
-		   struct pmdp_watch_event *event)
-{
-	uint64_t n_records = watch->look.lanes[t->lane].n_records;
-	uint64_t cursor = n_records > RECORDS_BACK ? n_records - RECORDS_BACK : 0;
-	uint64_t last_ns = watch->look.lanes[t->lane].last_stall_ns, lost = 0;
-	struct pmdp_record_body records[RECORDS_BACK];
-	int n = pmdp_reader_records(watch->reader, t->lane, &cursor, records, RECORDS_BACK, &lost);
-
-	while (n-- > 0) {
-		uint64_t length_ns = pmdp_reader_length_ns(watch->reader, records[n].length_ticks);
-		uint64_t begin_ns = pmdp_reader_mono_ns(watch->reader, records[n].begin_ticks);
-
-		if (records[n].kind != PMDP_RECORD_GAP || length_ns != last_ns)
-			continue;
-		if (begin_ns + length_ns > watch->look.now_ns)
-			return; // its clock lies: our own bounds serve
-		event->begin_ns = begin_ns;
-		event->end_ns = begin_ns + length_ns;
-		event->crumb = records[n].crumb;
-		return;
-	}
-}
-
 static void fill_stall(struct pmdp_watch *watch, const struct pmdp_transition *t,
 		       const struct pmdp_watch_open *base, struct pmdp_watch_event *event)
 {
@@ -120,8 +92,7 @@ static void fill_stall(struct pmdp_watch *watch, const struct pmdp_transition *t
 	event->begin_ns = t->stall_begin_ns;
 	event->end_ns = t->end_ns;
 	event->crumb = t->crumb;
-	if (t->is_self_timed && t->what != PMDP_T_CLEAR)
-		refine(watch, t, event);
+	pmdp_watch_refine(watch, t, event);
 	incident->duration_ns = length_ns;
 	pmdp_evidence_int(incident, "ongoing", t->end_ns == 0);
 	if (t->kind == PMDP_KIND_PMD_STARVED) {

@@ -89,7 +89,7 @@ static void test_watch_stall(void **state)
 // The watch slept while it happened: the lane's record gives begin, length and place.
 static void test_watch_stall_not_seen_live(void **state)
 {
-	const struct pmdp_watch_event *raise;
+	const struct pmdp_watch_event *raise, *clear;
 	struct pmdp_limits limits = {.hold_ns = HOLD_NS, .late_ns = 3600000 * MS};
 	uint64_t before_ns;
 
@@ -108,7 +108,10 @@ static void test_watch_stall_not_seen_live(void **state)
 	assert_true(raise->incident.duration_ns >= 600 * MS);
 	assert_int_equal(pmdp_evidence_find(&raise->incident, "self_timed")->integer, 1);
 	assert_int_equal(raise->crumb, PMDP_CRUMB(PMDP_STAGE_RX, 7, 3));
-	await_event(PMDP_KIND_PMD_STALL, PMDP_PHASE_CLEAR);
+	clear = await_event(PMDP_KIND_PMD_STALL, PMDP_PHASE_CLEAR);
+	assert_int_equal(clear->begin_ns, raise->begin_ns); // no other stall to be explained anew
+	assert_int_equal(clear->end_ns, raise->end_ns);
+	assert_int_equal(clear->crumb, raise->crumb);
 }
 
 static void test_watch_doze(void **state)
