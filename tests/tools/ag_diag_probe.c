@@ -96,8 +96,13 @@ static void sleep_ns(uint64_t ns)
 }
 
 // Its name is what the sampled function must be.
+#ifdef __clang__
+#define ONE_PIECE __attribute__((noinline))
+#else
+#define ONE_PIECE __attribute__((noinline, noclone)) // a clone has another name
+#endif
 uint64_t stuck_in_a_loop(uint64_t until_ns);
-__attribute__((noinline, noclone)) uint64_t stuck_in_a_loop(uint64_t until_ns)
+ONE_PIECE uint64_t stuck_in_a_loop(uint64_t until_ns)
 {
 	uint64_t sum = 0;
 	uint32_t i;
