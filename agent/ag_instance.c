@@ -14,6 +14,9 @@
 // The agent's sign of life: at least twice a second, with other work where there is some.
 #define AG_ALIVE_NS UINT64_C(200000000)
 #define AG_ALIVE_SLACK_NS UINT64_C(300000000)
+#define AG_SLOW_NS UINT64_C(1000000000)
+// Often enough that rings of context switches don't run over on a CPU with thousands a second.
+#define AG_TICK_NS UINT64_C(90000000)
 
 static void on_event(void *ctx, const struct pmdp_watch_event *event)
 {
@@ -58,8 +61,8 @@ static void forget_lanes(struct ag_instance *instance)
 
 // Tell the diagnosis which thread a lane is now. Returns true when the lane's CPU or thread
 // changed.
-AG_HOT static bool sync_lane(struct ag_instance *instance, uint32_t index, bool is_claimed,
-			     uint64_t incarnation)
+static bool sync_lane(struct ag_instance *instance, uint32_t index, bool is_claimed,
+		      uint64_t incarnation)
 {
 	struct ag_lane *lane = &instance->lanes[index];
 	const struct pmdp_lane_body *body = is_claimed ? pmdp_watch_lane(instance->watch, index)
@@ -92,7 +95,7 @@ AG_HOT static bool sync_lane(struct ag_instance *instance, uint32_t index, bool 
 	return true;
 }
 
-AG_HOT static void sync_lanes(struct ag_instance *instance)
+AG_HOT static void sync_lanes(struct ag_instance *instance, uint64_t now_ns)
 {
 	const struct pmdp_segment_info *info = pmdp_watch_info(instance->watch);
 	const struct pmdp_look *look = pmdp_watch_look(instance->watch);
@@ -109,9 +112,19 @@ AG_HOT static void sync_lanes(struct ag_instance *instance)
 	// Thread ids of another pid namespace, or before a reboot, are other threads here.
 	if (!generation || !info->is_same_pidns || !info->is_same_boot)
 		return;
-	for (uint32_t i = 0; i < instance->n_lanes; i++)
-		is_changed |= sync_lane(instance, i, look->lanes[i].is_claimed,
-					look->lanes[i].incarnation);
+	bool is_slow = now_ns >= instance->slow_ns;
+	if (is_slow)
+		instance->slow_ns = now_ns + AG_SLOW_NS;
+	for (uint32_t i = 0; i < instance->n_lanes; i++) {
+		const struct pmdp_lane_look *seen = &look->lanes[i];
+		const struct ag_lane *lane = &instance->lanes[i];
+
+		// The same thread as before; whether it was moved is asked once a second.
+		if (!is_slow && seen->is_claimed == lane->is_watched &&
+		    (!seen->is_claimed || seen->incarnation == lane->incarnation))
+			continue;
+		is_changed |= sync_lane(instance, i, seen->is_claimed, seen->incarnation);
+	}
 	if (is_changed)
 		ag_agent_lanes_changed(instance->agent);
 }
@@ -145,10 +158,13 @@ void ag_instance_look(struct ag_instance *instance)
 	uint32_t status = pmdp_watch_status(instance->watch);
 	if (status != instance->status)
 		tell_status(instance, status);
-	sync_lanes(instance);
+	uint64_t now_ns = ag_now_ns();
+	sync_lanes(instance, now_ns);
 	sync_exit(instance, old_generation);
-	if (instance->generation)
-		ag_diag_tick(instance->diag, ag_now_ns());
+	if (instance->generation && now_ns >= instance->tick_ns) {
+		instance->tick_ns = now_ns + AG_TICK_NS;
+		ag_diag_tick(instance->diag, now_ns);
+	}
 }
 
 AG_HOT static void on_look(void *ctx, uint64_t now_ns)

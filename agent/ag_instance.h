@@ -36,6 +36,8 @@ struct ag_instance {
 	struct ag_timer learn_timer; // a diagnosis that will know more
 	struct ag_timer alive_timer;
 	struct ag_source exit_source; // the writer's pidfd; fd -1: none
+	uint64_t slow_ns;             // threads and CPUs of the lanes are compared next
+	uint64_t tick_ns;             // the diagnosis gets its next turn
 	uint64_t generation;          // of the attached segment, 0: none
 	struct ag_lane *lanes;
 	uint32_t n_lanes;
