@@ -6,10 +6,24 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ag_diag_private.h"
+
+#define AG_MIN_FILES 16384
+
+// A descriptor for each CPU and some for each thread: more than the usual 1024 on a large machine.
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= AG_MIN_FILES)
+		return;
+	limit.rlim_cur = limit.rlim_max < AG_MIN_FILES ? limit.rlim_max : AG_MIN_FILES;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 int ag_diag_new(struct ag_diag **out_diag)
 {
@@ -17,6 +31,7 @@ int ag_diag_new(struct ag_diag **out_diag)
 
 	if (!diag)
 		return -ENOMEM;
+	raise_file_limit();
 	if (ag_names_new(&diag->names)) {
 		free(diag);
 		return -ENOMEM;
@@ -47,6 +62,7 @@ void ag_diag_free(struct ag_diag *diag)
 static struct ag_core *use_core(struct ag_diag *diag, int core)
 {
 	struct ag_core *c;
+	int rc;
 
 	for (c = diag->cores; c; c = c->next)
 		if (c->core == core)
@@ -55,8 +71,13 @@ static struct ag_core *use_core(struct ag_diag *diag, int core)
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return NULL;
-		if (ag_perf_open(core, &c->perf))
-			c->perf = NULL; // ag_rights_find has told why
+		rc = ag_perf_open(core, &c->perf);
+		if (rc) {
+			c->perf = NULL;
+			// Without the right to any, that has been told already.
+			if (diag->can_perf)
+				ag_rights_add(diag, "-perf: core %d: %s", core, strerror(-rc));
+		}
 		c->core = core;
 		c->is_tickless = ag_cpu_is_tickless(core);
 		c->next = diag->cores;
@@ -154,6 +175,29 @@ void ag_diag_forget_all(struct ag_diag *diag)
 		ag_diag_forget(diag, i);
 }
 
+/*
+ * Something ran on a watched CPU: note its name and class while it is there. By the time that somebody
+ * asks it may have ended, or have given its class back.
+ */
+static void look_at_core(struct ag_diag *diag, struct ag_core *core, uint64_t now_ns)
+{
+	const struct ag_runs *runs = ag_perf_runs(core->perf);
+	const struct ag_run *now;
+	struct ag_name name;
+	uint32_t i;
+
+	ag_perf_drain(core->perf, now_ns);
+	if (runs->n == 0)
+		return;
+	now = &runs->ring[(runs->n - 1) % AG_PERF_N_RUNS];
+	if (now->tid <= 0)
+		return;
+	for (i = 0; i < diag->n_lanes; i++)
+		if (diag->lanes[i].is_used && diag->lanes[i].tid == now->tid)
+			return;
+	ag_names_get(diag->names, now->pid, now->tid, true, now_ns, &name);
+}
+
 void ag_diag_tick(struct ag_diag *diag, uint64_t now_ns)
 {
 	struct ag_core *core;
@@ -163,8 +207,8 @@ void ag_diag_tick(struct ag_diag *diag, uint64_t now_ns)
 	uint32_t i;
 
 	for (core = diag->cores; core; core = core->next)
-		if (core->perf && ag_perf_pending(core->perf) > AG_PERF_RING_BYTES / 2)
-			ag_perf_drain(core->perf, now_ns);
+		if (core->perf && ag_perf_pending(core->perf) > 0)
+			look_at_core(diag, core, now_ns);
 	for (i = 0; i < diag->n_lanes; i++) {
 		lane = &diag->lanes[i];
 		if (!lane->is_used || !lane->is_open || now_ns - lane->base_ns < AG_BASE_NS)

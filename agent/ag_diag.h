@@ -11,7 +11,7 @@
  *
  * Call order: new; watch for every lane that appears (again with the same lane when its tid or core
  * changes), forget when it goes; tick now and then (each look of the agent, cheap: keeps baselines
- * fresh and drains nothing unless a ring is half full); explain when a stall is raised, while it lasts,
+ * fresh and notes who is on a watched CPU when something was switched there); explain when a stall is raised, while it lasts,
  * and when it ended; free. One thread.
  */
 #pragma once

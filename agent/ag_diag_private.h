@@ -127,3 +127,5 @@ void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_ex
 
 // ag_diag_rights.c
 void ag_rights_find(struct ag_diag *diag);
+__attribute__((format(printf, 2, 3))) void ag_rights_add(struct ag_diag *diag, const char *format,
+							 ...);

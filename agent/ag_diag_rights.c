@@ -12,7 +12,7 @@
 
 #define CAP_SYS_PTRACE_BIT 19
 
-__attribute__((format(printf, 2, 3))) static void add(struct ag_diag *diag, const char *format, ...)
+void ag_rights_add(struct ag_diag *diag, const char *format, ...)
 {
 	va_list args;
 
@@ -49,38 +49,39 @@ static void find_perf(struct ag_diag *diag)
 		ag_perf_close(perf);
 	diag->can_perf = rc == 0;
 	if (rc)
-		add(diag, "-perf: %s; culprits are inferred from /proc", why(rc));
+		ag_rights_add(diag, "-perf: %s; culprits are inferred from /proc", why(rc));
 	else
-		add(diag, "perf");
+		ag_rights_add(diag, "perf");
 	rc = ag_sample_probe();
 	diag->can_sample = rc == 0 && diag->worker;
 	if (rc)
-		add(diag, "-sample: %s; no function for own code", why(rc));
+		ag_rights_add(diag, "-sample: %s; no function for own code", why(rc));
 	else if (!diag->worker)
-		add(diag, "-sample: no helper thread to be had");
+		ag_rights_add(diag, "-sample: no helper thread to be had");
 	else
-		add(diag, "sample");
+		ag_rights_add(diag, "sample");
 }
 
 void ag_rights_find(struct ag_diag *diag)
 {
 	find_perf(diag);
 	if (has_capability(CAP_SYS_PTRACE_BIT))
-		add(diag, "ptrace");
+		ag_rights_add(diag, "ptrace");
 	else
-		add(diag, "-ptrace: needs CAP_SYS_PTRACE; no wchan or symbols of other users");
+		ag_rights_add(diag,
+			      "-ptrace: needs CAP_SYS_PTRACE; no wchan or symbols of other users");
 	if (access("/proc/self/schedstat", R_OK) == 0)
-		add(diag, "schedstat");
+		ag_rights_add(diag, "schedstat");
 	else
-		add(diag, "-schedstat: kernel without CONFIG_SCHED_INFO");
+		ag_rights_add(diag, "-schedstat: kernel without CONFIG_SCHED_INFO");
 	if (diag->has_mounts)
-		add(diag, "cgroup-%s", diag->mounts.cpu_v1[0] ? "v1" : "v2");
+		ag_rights_add(diag, "cgroup-%s", diag->mounts.cpu_v1[0] ? "v1" : "v2");
 	else
-		add(diag, "-cgroup: no cpu controller is mounted; quotas are not seen");
+		ag_rights_add(diag, "-cgroup: no cpu controller is mounted; quotas are not seen");
 	if (diag->stat_fd < 0)
-		add(diag, "-steal: can't read /proc/stat");
+		ag_rights_add(diag, "-steal: can't read /proc/stat");
 	else if (diag->is_virtual)
-		add(diag, "steal");
+		ag_rights_add(diag, "steal");
 	else
-		add(diag, "-steal: no hypervisor");
+		ag_rights_add(diag, "-steal: no hypervisor");
 }

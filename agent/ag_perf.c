@@ -93,17 +93,26 @@ static void add_run(struct ag_runs *runs, uint64_t since_ns, uint32_t pid, uint3
 	run->was_runnable = was_runnable;
 }
 
+/*
+ * A switch gives two records: of the task that leaves (with the one that comes, and whether it could
+ * have run on) and of the one that comes (with the one that was there). The idle task's leaving is not
+ * recorded; so a coming counts when no leaving has told of it.
+ */
 static void add_record(struct ag_perf *perf, const struct switch_record *r)
 {
+	bool is_out = r->header.misc & PERF_RECORD_MISC_SWITCH_OUT;
 	struct ag_runs *runs = &perf->runs;
+	const struct ag_run *last;
 
-	// Each switch gives two records: the one of leaving names both tasks.
-	if (!(r->header.misc & PERF_RECORD_MISC_SWITCH_OUT))
-		return;
 	if (runs->n == 0)
-		add_run(runs, perf->open_ns, r->pid, r->tid, false);
-	add_run(runs, r->time_ns, r->other_pid, r->other_tid,
-		r->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+		add_run(runs, perf->open_ns, is_out ? r->pid : r->other_pid,
+			is_out ? r->tid : r->other_tid, false);
+	last = &runs->ring[(runs->n - 1) % AG_PERF_N_RUNS];
+	if (is_out)
+		add_run(runs, r->time_ns, r->other_pid, r->other_tid,
+			r->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+	else if (last->tid != (pid_t)r->tid)
+		add_run(runs, r->time_ns, r->pid, r->tid, true);
 }
 
 void ag_perf_drain(struct ag_perf *perf, uint64_t now_ns)

@@ -15,9 +15,6 @@
 
 #define N_WAYS 4
 #define N_SETS 64
-// Tasks rename themselves, and tids are used again.
-#define FRESH_NS UINT64_C(20000000)
-
 struct entry {
 	pid_t tid; // 0: free
 	uint64_t noted_ns;
@@ -145,15 +142,16 @@ void ag_names_get(struct ag_names *names, pid_t pid, pid_t tid, bool is_on_cpu, 
 	struct ag_name *name = &entry->name;
 	const char *class;
 
+	// The same number, another task.
+	if (pid > 0 && name->pid > 0 && name->pid != pid)
+		*entry = (struct entry){.tid = tid};
 	if (pid > 0)
 		name->pid = pid;
-	if (entry->noted_ns == 0 || now_ns - entry->noted_ns > FRESH_NS) {
-		if (look_up(tid, name) == 0)
-			entry->noted_ns = now_ns;
-		else if (names->starts) // gone, and perhaps renamed since it was seen
-			ag_starts_find(names->starts, tid, entry->noted_ns, name->comm,
-				       sizeof(name->comm));
-	}
+	// Tasks rename themselves, and tids are used again: what is alive is looked up each time.
+	if (look_up(tid, name) == 0)
+		entry->noted_ns = now_ns;
+	else if (names->starts) // gone, and perhaps renamed since it was seen
+		ag_starts_find(names->starts, tid, entry->noted_ns, name->comm, sizeof(name->comm));
 	// A hog may be a real-time task only while it spins: what it was on the CPU counts.
 	class = is_on_cpu || !entry->is_class_seen ? class_of(tid) : NULL;
 	if (class)

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Runs of a CPU in, sums of a window out; and names of tasks that are here and gone.
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -195,6 +200,71 @@ static void test_ag_perf_sum_many_tasks(void **state)
 	assert_int_equal(sum.n_tasks, 500);
 }
 
+static _Atomic int sleeper_tid;
+static _Atomic uint64_t n_wakes;
+static _Atomic bool is_ending;
+
+static void *be_sleeper(void *core)
+{
+	const struct timespec pause = {.tv_nsec = 500000};
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(*(int *)core, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	sleeper_tid = gettid();
+	while (!is_ending) {
+		nanosleep(&pause, NULL);
+		n_wakes++;
+	}
+	return NULL;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+// Every coming back of a thread that sleeps is in the runs: also from idle, whose leaving the kernel
+// doesn't record.
+static void test_ag_perf_sees_each_wake(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 300000000};
+	struct ag_perf *perf;
+	const struct ag_runs *r;
+	uint64_t before, after, i, n = 0;
+	pthread_t thread;
+	int core = sched_getcpu(), rc = ag_perf_open(core, &perf);
+
+	(void)state;
+	if (rc) {
+		print_message("skipped: perf_event_open: %s\n", strerror(-rc));
+		skip();
+	}
+	assert_int_equal(pthread_create(&thread, NULL, be_sleeper, &core), 0);
+	while (!sleeper_tid)
+		sched_yield();
+	ag_perf_drain(perf, monotonic_ns());
+	before = n_wakes;
+	r = ag_perf_runs(perf);
+	i = r->n;
+	nanosleep(&pause, NULL);
+	after = n_wakes;
+	ag_perf_drain(perf, monotonic_ns());
+	for (; i < r->n; i++)
+		n += r->ring[i % AG_PERF_N_RUNS].tid == sleeper_tid;
+	is_ending = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(r->n_lost, 0);
+	ag_perf_close(perf);
+	assert_true(after - before > 50);
+	// It may have been preempted and come back more often than it slept.
+	assert_in_range(n + 1, after - before, 2 * (after - before));
+}
+
 // A child with a name of its own; it ends by itself, should a test fail before it is killed.
 static pid_t start_child(void)
 {
@@ -278,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ag_perf_sum_none, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_lapped, set_up),
 		cmocka_unit_test_setup(test_ag_perf_sum_many_tasks, set_up),
+		cmocka_unit_test(test_ag_perf_sees_each_wake),
 		cmocka_unit_test(test_ag_names),
 		cmocka_unit_test(test_ag_names_of_the_dead),
 	};
