@@ -45,11 +45,13 @@ void ag_config_help(FILE *out)
 }
 
 bool ag_config_get(const struct ag_config *config, uint32_t index, const char **out_key,
-		   char *out_value, size_t value_size)
+		   const char **out_help, char *out_value, size_t value_size)
 {
 	if (index >= AG_N_KEYS)
 		return false;
 	*out_key = ag_keys[index].name;
+	if (out_help)
+		*out_help = ag_keys[index].help;
 	ag_keys[index].get(config, out_value, value_size);
 	return true;
 }

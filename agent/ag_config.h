@@ -73,6 +73,7 @@ bool ag_config_has_key(const char *key);
 // The table of settings, for --help.
 void ag_config_help(FILE *out);
 
-// Settings in effect, by index: false past the last one. value has room for AG_PATH_BYTES.
+// Settings in effect, by index: false past the last one. value has room for AG_PATH_BYTES; out_help may
+// be NULL.
 bool ag_config_get(const struct ag_config *config, uint32_t index, const char **out_key,
-		   char *out_value, size_t value_size);
+		   const char **out_help, char *out_value, size_t value_size);

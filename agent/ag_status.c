@@ -127,16 +127,28 @@ static void put_status(const struct ag_instance *instance, yajl_gen gen)
 
 static bool put_settings(const struct ag_config *config, const char *wanted, yajl_gen gen)
 {
-	char value[AG_PATH_BYTES * AG_MAX_JSON];
-	const char *key;
-	bool is_found = false;
+	static struct ag_config defaults;
+	static char value[AG_PATH_BYTES * AG_MAX_JSON];
+	const char *key, *help;
+	bool is_found = !wanted;
 
+	ag_config_init(&defaults);
 	yajl_gen_map_open(gen);
-	for (uint32_t i = 0; ag_config_get(config, i, &key, value, sizeof(value)); i++)
-		if (!wanted || !strcmp(wanted, key)) {
-			pmdp_json_kv_text(gen, key, value);
-			is_found = true;
-		}
+	pmdp_json_key(gen, "settings");
+	yajl_gen_array_open(gen);
+	for (uint32_t i = 0; ag_config_get(config, i, &key, &help, value, sizeof(value)); i++) {
+		if (wanted && strcmp(wanted, key))
+			continue;
+		is_found = true;
+		yajl_gen_map_open(gen);
+		pmdp_json_kv_text(gen, "key", key);
+		pmdp_json_kv_text(gen, "value", value);
+		ag_config_get(&defaults, i, &key, NULL, value, sizeof(value));
+		pmdp_json_kv_text(gen, "default", value);
+		pmdp_json_kv_text(gen, "help", help);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
 	yajl_gen_map_close(gen);
 	return is_found;
 }

@@ -17,10 +17,13 @@ def test_settings_file_and_command_line(start_agent, tmp_path):
     conf = tmp_path / "agent.conf"
     conf.write_text("[agent]\nhold-time = 77\nnotify = missing\n")
     agent = start_agent("-c", conf, "--hold-time", "88")
-    settings = request(agent.ctl_path, "get")["data"]
+    listed = request(agent.ctl_path, "get")["data"]["settings"]
+    settings = {setting["key"]: setting["value"] for setting in listed}
+    defaults = {setting["key"]: setting["default"] for setting in listed}
     assert settings["hold-time"] == "88"
     assert settings["notify"] == "missing"
     assert settings["keepalive-interval"] == "follow"
+    assert defaults["hold-time"] == "1000"
 
 
 def test_wrong_setting_stops_the_start(run, tmp_path):
@@ -67,7 +70,8 @@ def test_control_socket(start_agent, rundir):
     assert request(agent.ctl_path, "version")["data"]["abi"] == 1
     assert "no such command" in request(agent.ctl_path, "add-port")["error"]
     assert "no such setting" in request(agent.ctl_path, "get", "colour")["error"]
-    assert request(agent.ctl_path, "get", "notify")["data"] == {"notify": "dead"}
+    notify = request(agent.ctl_path, "get", "notify")["data"]["settings"]
+    assert [(setting["key"], setting["value"]) for setting in notify] == [("notify", "dead")]
 
 
 @pytest.mark.parametrize("line", ["", "{", "[]", "null", "{}", '{"cmd": 7}', "\x01\x02", '{"id": {}}'])

@@ -225,7 +225,8 @@ static void test_config_get_round_trip(void **state)
 			"instance = one\nrundir = /dev/shm/x\npublisher-user = 0\n"
 			"keepalive-interval = 7\njson = /tmp/a\nhook = /bin/true\ngroup = root\n"),
 		0);
-	for (uint32_t i = 0; ag_config_get(&config, i, &key, value, sizeof(value)); i++, n++) {
+	for (uint32_t i = 0; ag_config_get(&config, i, &key, NULL, value, sizeof(value));
+	     i++, n++) {
 		static char arg[sizeof(value) + 64];
 
 		snprintf(arg, sizeof(arg), "%s=%s", key, value);
