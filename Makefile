@@ -58,8 +58,8 @@ endif
 
 # Which packages a goal needs beside those of the build (see deps.sh).
 goals := $(or $(MAKECMDGOALS),all)
-deps_run := $(filter run demo,$(goals))
-deps_test := $(filter tests unit stress check%,$(goals))
+deps_run := $(filter run demo bench,$(goals))
+deps_test := $(filter tests unit stress check% bench,$(goals))
 deps_bench := $(filter bench,$(goals))
 deps_lint := $(filter lint% format,$(goals))
 deps_fuzz := $(filter fuzz,$(goals))

@@ -72,7 +72,11 @@ def watch(stack, duration):
 
 def main():
     build = os.path.abspath(os.environ.get("BUILD") or "build")
-    duration = float(os.environ.get("DURATION") or 0)
+    try:
+        duration = float(os.environ.get("DURATION") or 0)
+    except ValueError:
+        say(f"DURATION={os.environ['DURATION']}: not a number of seconds")
+        sys.exit(1)
     is_demo = sys.argv[1:] == ["demo"]
 
     signal.signal(signal.SIGTERM, on_signal)
@@ -83,7 +87,9 @@ def main():
         if is_demo:
             demo.check_rights()
         stacks.start(stack)
-        say(f"look around with: PMDPULSE_RUNDIR={stack.rundir} {os.path.relpath(build)}/pmdpulse status")
+        # Where the command looks by itself, nothing need be said.
+        where = "" if stack.rundir == stacks.product_rundir() else f"PMDPULSE_RUNDIR={stack.rundir} "
+        say(f"look around with: {where}{os.path.relpath(build)}/pmdpulse status")
         if is_demo:
             status = demo.play(stack)
         else:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switch, agent and collectd as processes of one script: start, look, stop."""
+import fcntl
 import json
 import os
 import shutil
@@ -25,15 +26,21 @@ def filesystem_of(path):
     return out.stdout.strip()
 
 
-def choose_rundir():
-    """The product's own folder when it is on a tmpfs and ours to write, else one in /dev/shm."""
+def product_rundir():
+    """Where the programs look when nothing is said."""
     if os.environ.get("PMDPULSE_RUNDIR"):
         return os.environ["PMDPULSE_RUNDIR"]
     if os.getuid() == 0:
-        path = "/run/pmdpulse"
-    else:
-        base = os.environ.get("XDG_RUNTIME_DIR")
-        path = f"{base}/pmdpulse" if base else f"/dev/shm/pmdpulse-{os.getuid()}"
+        return "/run/pmdpulse"
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    return f"{base}/pmdpulse" if base else f"/dev/shm/pmdpulse-{os.getuid()}"
+
+
+def choose_rundir():
+    """The product's own folder when it is on a tmpfs and ours to write, else one in /dev/shm."""
+    path = product_rundir()
+    if os.environ.get("PMDPULSE_RUNDIR"):
+        return path
     parent = os.path.dirname(path)
     if filesystem_of(path) == TMPFS_MAGIC and (os.path.isdir(path) or os.access(parent, os.W_OK)):
         return path
@@ -48,8 +55,19 @@ class Stack:
         self.dir = os.path.join(build, "run")
         self.rundir = choose_rundir()
         self.processes = {}
+        self.lock = self.lock_folder()
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)
+
+    def lock_folder(self):
+        """Two runs would write each other's files; the kernel drops the lock with the process."""
+        lock = open(f"{self.dir}.lock", "w", encoding="utf-8")  # pylint: disable=consider-using-with
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"make run or make demo is running from {self.build} already: stop it first (Ctrl-C)")
+            sys.exit(1)
+        return lock
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -220,6 +238,8 @@ def told(stack):
     """What switch and agent said about rights and means that they lack."""
     lines = []
     for name in ("switch", "agent"):
+        program = f"pmdpulse-{name}"
         with open(stack.path(f"{name}.log"), encoding="utf-8", errors="replace") as log:
-            lines += [f"{name}: {line.strip()}" for line in log if line.startswith("pmdpulse")]
+            lines += [f"{name}: {line[len(program) + 2:].strip()}" for line in log
+                      if line.startswith(f"{program}: ")]
     return lines

@@ -43,8 +43,14 @@ done
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ]; then
-	echo "Packages are missing. Install them with:" >&2
-	echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+	sudo=
+	if command -v sudo > /dev/null; then
+		sudo="sudo "
+		echo "Packages are missing. Install them with:" >&2
+	else
+		echo "Packages are missing. Let root install them with:" >&2
+	fi
+	echo "    ${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends$missing" >&2
 	exit 1
 fi
 
