@@ -32,6 +32,7 @@ struct ag_task {
 struct ag_evidence {
 	uint64_t window_ns; // the stall so far
 	bool is_live;
+	bool is_on_cpu;  // at the end of the window
 	bool is_starved; // many short gaps: the thread's own time is no stall
 	bool is_fair;    // the thread's own class; false: SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
 

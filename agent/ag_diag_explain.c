@@ -92,6 +92,12 @@ static uint64_t next_live_ms(struct ag_diag *diag, struct ag_watched *lane,
 		return 5;
 	case PMDP_CAUSE_PREEMPTED:
 	case PMDP_CAUSE_IRQ:
+		// It has its CPU back and yet doesn't beat: more is wrong than the culprit.
+		if (e->is_on_cpu && n < MAX_RETRIES) {
+			if (e->n_samples == 0 && diag->can_sample && is_cpu_alive(diag, lane, e))
+				ask(diag, lane, what, AG_JOB_SAMPLE);
+			return 5;
+		}
 		// A thread held back by a quota looks so, too, until its cgroup was read.
 		if (e->has_switches || v->has_culprit || lane->core < 0)
 			return n < 2 && e->is_fair ? 2 : SLOW_MS;

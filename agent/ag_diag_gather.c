@@ -81,6 +81,7 @@ static void gather_switches(struct ag_diag *diag, struct ag_watched *lane,
 	if (woken_ns > 0)
 		ag_perf_sum(runs, lane->tid, what->begin_ns, end_ns, woken_ns, &sum);
 	e->has_switches = true;
+	e->is_on_cpu = sum.now.tid == lane->tid;
 	e->covered_ns = sum.covered_ns;
 	e->n_lost = sum.covered_ns < e->window_ns / 100 * 99 ? runs->n_lost : 0;
 	e->ran_ns = sum.ran_ns;
