@@ -171,7 +171,7 @@ static void count_gap(struct pmdp_lane *lane, uint64_t length_ticks)
 		.kind = PMDP_RECORD_GAP,
 		.begin_ticks = lane->last_ticks,
 		.length_ticks = length_ticks,
-		.crumb = lane->last_crumb,
+		.crumb = atomic_load_explicit(&lane->hot->crumb, memory_order_relaxed),
 	};
 
 	push_record(lane, &record);
@@ -209,7 +209,7 @@ static void record_announcement(struct pmdp_lane *lane, uint64_t now_ticks, uint
 	struct pmdp_record_body record = {
 		.kind = PMDP_RECORD_ANNOUNCE,
 		.begin_ticks = now_ticks,
-		.crumb = lane->last_crumb,
+		.crumb = atomic_load_explicit(&lane->hot->crumb, memory_order_relaxed),
 		.value0 = word,
 		.value1 = deadline_ns,
 	};

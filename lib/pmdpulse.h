@@ -157,7 +157,6 @@ struct pmdp_lane {
 	uint64_t beats;
 	uint64_t last_ticks;  // beat clock at the last beat or announcement
 	uint64_t floor_ticks; // gaps from here up are looked at (PMDP_HIST_FLOOR_BIN)
-	uint64_t last_crumb;
 	uint64_t gap_limit_ticks;
 	uint64_t stall_limit_ticks; // two keepalive intervals
 	uint64_t n_records;
@@ -217,7 +216,6 @@ static inline void pmdp_lane_beat(struct pmdp_lane *lane, uint64_t now_ticks)
 // Leave a breadcrumb, built beforehand with PMDP_CRUMB(). One relaxed store.
 static inline void pmdp_lane_crumb(struct pmdp_lane *lane, uint64_t crumb)
 {
-	lane->last_crumb = crumb;
 	PMDP_STORE_RELAXED(&lane->hot->crumb, crumb);
 }
 

@@ -6,9 +6,12 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "sw_tx_fast.h"
+
 // Packets of one verdict. is_all: they are the whole burst.
-static inline void forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint16_t verdict,
-			   struct rte_mbuf **pkts, uint16_t n, bool is_all)
+static inline __attribute__((always_inline)) void
+forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint16_t verdict,
+	struct rte_mbuf **pkts, uint16_t n, bool is_all, struct pmdp_hot_shm *hot)
 {
 	uint64_t *counters = run->counters;
 	uint16_t index;
@@ -27,13 +30,15 @@ static inline void forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq
 	if (unlikely(index == SW_NO_OUT))
 		sw_tx_drop(run, rxq->counts, PMDP_DROP_PORT_DOWN, pkts, n);
 	else if (is_all)
-		sw_tx_output(run, &run->plan->outs[index], pkts, n);
+		sw_tx_output(run, &run->plan->outs[index], pkts, n, hot);
 	else
 		sw_tx_append(run, &run->plan->outs[index], pkts, n);
 }
 
-static inline void process(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
-			   struct rte_mbuf **pkts, uint16_t n)
+static inline __attribute__((always_inline)) void process(struct sw_pmd_run *run,
+							  const struct sw_plan_rxq *rxq,
+							  struct rte_mbuf **pkts, uint16_t n,
+							  struct pmdp_hot_shm *hot)
 {
 	const struct sw_flow_set *set = sw_flow_set_get(run->flows);
 	uint16_t verdicts[SW_BURST];
@@ -41,29 +46,42 @@ static inline void process(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq
 	uint16_t end;
 
 	if (likely(all != SW_OUT_MIXED)) {
-		forward(run, rxq, all, pkts, n, true);
+		forward(run, rxq, all, pkts, n, true, hot);
 	} else {
 		for (uint16_t i = 0; i < n; i = end) {
 			for (end = i + 1; end < n && verdicts[end] == verdicts[i];)
 				end++;
-			forward(run, rxq, verdicts[i], pkts + i, end - i, false);
+			forward(run, rxq, verdicts[i], pkts + i, end - i, false, hot);
 		}
 	}
+	run->counters[PMDP_C_RX_BATCHES]++;
 	if (run->n_touched > 0)
 		sw_tx_flush_all(run, false);
 }
 
+/*
+ * What an iteration changes is kept in registers and written back at the end, about twice a
+ * millisecond; only the beat goes out at once. The beat is pmdp_lane_beat(), spelled out for that:
+ * the iteration's length, which busy and idle time need anyway, is also the gap since the last beat.
+ */
 static inline __attribute__((always_inline)) void
 poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive, const bool is_tsc)
 {
 	struct sw_plan_pmd *plan = run->plan;
 	struct pmdp_lane *lane = run->lane;
+	struct pmdp_hot_shm *hot = lane->hot;
 	uint64_t *counters = run->counters;
-	uint64_t now = run->now_ticks;
+	const uint64_t floor_ticks = lane->floor_ticks;
+	const uint64_t begin_beats = lane->beats;
+	const uint64_t begin = run->now_ticks;
+	uint64_t beats = begin_beats;
+	uint64_t now = begin;
+	uint64_t busy_ticks = 0;
+	uint64_t n_packets = 0;
 	struct rte_mbuf *pkts[SW_BURST];
 
 	do {
-		uint32_t n_received = 0;
+		uint64_t n_before = n_packets;
 		uint64_t end;
 
 		for (uint32_t i = 0; i < plan->n_rxq; i++) {
@@ -77,23 +95,36 @@ poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive,
 				continue;
 			if (is_keepalive)
 				pmdp_lane_crumb(lane, rxq->crumb_process);
-			process(run, rxq, pkts, n);
-			counters[PMDP_C_RX_BATCHES]++;
-			n_received += n;
+			process(run, rxq, pkts, n, is_keepalive ? hot : NULL);
+			n_packets += n;
 		}
 		// What a shared queue or the flush interval held back.
 		if (unlikely(run->n_touched > 0))
 			sw_tx_flush_all(run, false);
 
 		end = is_tsc ? rte_rdtsc() : pmdp_lane_clock(lane);
-		counters[n_received > 0 ? PMDP_C_BUSY_TICKS : PMDP_C_IDLE_TICKS] += end - now;
-		counters[PMDP_C_RX_PACKETS] += n_received;
-		counters[PMDP_C_ITERATIONS]++;
+		busy_ticks += n_packets != n_before ? end - now : 0;
+		if (is_keepalive && unlikely(end - now >= floor_ticks)) {
+			lane->last_ticks = now;
+			pmdp_lane_gap(lane, end);
+		}
 		now = end;
 		run->now_ticks = now;
-		if (is_keepalive)
-			pmdp_lane_beat(lane, now);
+		beats++;
+		if (is_keepalive) {
+			PMDP_STORE_RELAXED(&hot->beat_ticks, now);
+			PMDP_STORE_RELAXED(&hot->beats, beats);
+		}
 	} while ((int64_t)(now - due_ticks) < 0);
+
+	counters[PMDP_C_ITERATIONS] += beats - begin_beats;
+	counters[PMDP_C_RX_PACKETS] += n_packets;
+	counters[PMDP_C_BUSY_TICKS] += busy_ticks;
+	counters[PMDP_C_IDLE_TICKS] += now - begin - busy_ticks;
+	if (is_keepalive) {
+		lane->beats = beats;
+		lane->last_ticks = now;
+	}
 }
 
 void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks)

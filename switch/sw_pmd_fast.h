@@ -37,16 +37,6 @@ void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks);
  */
 void sw_tx_flush_all(struct sw_pmd_run *run, bool is_final);
 
-/*
- * Send pkts to out; takes them over in any case. append puts them into the out's batch, which leaves
- * at the end of the burst (sw_tx_flush_all), when full or when its time has come; output sends at once
- * where that makes no difference: all that this burst has for this out.
- */
-void sw_tx_append(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
-		  uint16_t n);
-void sw_tx_output(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
-		  uint16_t n);
-
 // Drop and count; counts belongs to the port that is to blame.
 void sw_tx_drop(struct sw_pmd_run *run, struct sw_port_counts *counts, uint32_t reason,
 		struct rte_mbuf **pkts, uint16_t n);

@@ -30,6 +30,14 @@ static __attribute__((noinline)) void prefault_stack(void)
 	__asm__ __volatile__("" : : "r"(stack) : "memory");
 }
 
+// Beats are due from here on: the time before is no gap, neither the lane's nor the poll loop's.
+static void begin_polling(struct sw_pmd_run *run)
+{
+	pmdp_lane_polling(run->lane);
+	run->counters[PMDP_C_IDLE_TICKS] += run->lane->last_ticks - run->now_ticks;
+	run->now_ticks = run->lane->last_ticks;
+}
+
 // P2 to P3 of the handshake (sw_plan.h).
 static void take_plan(struct sw_pmd *pmd, struct sw_pmd_run *run, struct sw_plan_pmd *plan)
 {
@@ -43,7 +51,7 @@ static void take_plan(struct sw_pmd *pmd, struct sw_pmd_run *run, struct sw_plan
 	// P3: all that was done with the old plan is done; control may free it.
 	atomic_store_explicit(&pmd->taken, plan->generation, memory_order_release);
 	if (plan->n_rxq > 0)
-		pmdp_lane_polling(run->lane);
+		begin_polling(run);
 }
 
 static void take_keepalive(struct sw_pmd *pmd, struct sw_pmd_run *run)
@@ -55,7 +63,7 @@ static void take_keepalive(struct sw_pmd *pmd, struct sw_pmd_run *run)
 		run->counters[PMDP_C_KEEPALIVE] = is_wanted;
 		// The time without beats is no gap.
 		if (is_wanted && run->plan != NULL && run->plan->n_rxq > 0)
-			pmdp_lane_polling(run->lane);
+			begin_polling(run);
 	}
 	atomic_store_explicit(&pmd->has_keepalive, is_wanted, memory_order_release);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
+#include "sw_tx_fast.h"
+
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_pause.h>
-
-#include "sw_pmd_fast.h"
 
 // How often a PMD asks for a shared transmit queue before it goes on with other work.
 #define SW_TX_CLAIM_TRIES 32
@@ -32,7 +32,7 @@ static bool tx_claim(struct sw_tx_claim *claim, uint32_t n_tries)
 
 // The port takes at most n_retries further tries, and none after a try that sent nothing: a full
 // receiver must not hold up the other ports of this PMD.
-static uint16_t tx_retry(struct sw_plan_out *out, struct rte_mbuf **pkts, uint16_t n, uint16_t sent)
+uint16_t sw_tx_retry(struct sw_plan_out *out, struct rte_mbuf **pkts, uint16_t n, uint16_t sent)
 {
 	uint16_t more = sent;
 	uint32_t retries = 0;
@@ -47,31 +47,16 @@ static uint16_t tx_retry(struct sw_plan_out *out, struct rte_mbuf **pkts, uint16
 	return sent;
 }
 
-// One burst on a queue that is ours now. Every packet is sent or dropped.
-static void tx_burst(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
-		     uint16_t n)
-{
-	uint16_t sent;
-
-	if (run->is_keepalive)
-		pmdp_lane_crumb(run->lane, out->crumb_tx);
-	sent = rte_eth_tx_burst(out->port_id, out->queue, pkts, n);
-	if (unlikely(sent < n))
-		sent = tx_retry(out, pkts, n, sent);
-	run->counters[PMDP_C_TX_PACKETS] += sent;
-	run->counters[PMDP_C_TX_BATCHES]++;
-	if (unlikely(sent < n))
-		sw_tx_drop(run, out->counts, PMDP_DROP_TX_QUEUE_FULL, pkts + sent, n - sent);
-}
-
 static void tx_flush(struct sw_pmd_run *run, struct sw_plan_out *out, bool is_final)
 {
+	struct pmdp_hot_shm *hot = run->is_keepalive ? run->lane->hot : NULL;
+
 	if (out->n == 0)
 		return;
 	if (out->claim == NULL) {
-		tx_burst(run, out, out->pkts, out->n);
+		sw_tx_burst(run, out, out->pkts, out->n, hot);
 	} else if (tx_claim(out->claim, is_final ? SW_TX_CLAIM_TRIES_FINAL : SW_TX_CLAIM_TRIES)) {
-		tx_burst(run, out, out->pkts, out->n);
+		sw_tx_burst(run, out, out->pkts, out->n, hot);
 		atomic_store_explicit(&out->claim->is_taken, 0, memory_order_release); // X2
 	} else if (is_final) {
 		sw_tx_drop(run, out->counts, PMDP_DROP_TX_QUEUE_FULL, out->pkts, out->n);
@@ -103,13 +88,15 @@ void sw_tx_flush_all(struct sw_pmd_run *run, bool is_final)
 static uint16_t tx_check_length(struct sw_pmd_run *run, struct sw_plan_out *out,
 				struct rte_mbuf **pkts, uint16_t n)
 {
-	uint32_t longest = 0;
+	return likely(sw_tx_longest(pkts, n) <= out->max_len) ? n
+							      : sw_tx_drop_long(run, out, pkts, n);
+}
+
+uint16_t sw_tx_drop_long(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
+			 uint16_t n)
+{
 	uint16_t n_kept = 0;
 
-	for (uint16_t i = 0; i < n; i++)
-		longest = RTE_MAX(longest, pkts[i]->pkt_len);
-	if (likely(longest <= out->max_len))
-		return n;
 	for (uint16_t i = 0; i < n; i++) {
 		if (pkts[i]->pkt_len > out->max_len)
 			sw_tx_drop(run, out->counts, PMDP_DROP_MTU, &pkts[i], 1);
@@ -153,16 +140,4 @@ void sw_tx_append(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mb
 			return;
 		}
 	}
-}
-
-void sw_tx_output(struct sw_pmd_run *run, struct sw_plan_out *out, struct rte_mbuf **pkts,
-		  uint16_t n)
-{
-	if (out->claim != NULL || out->n > 0 || run->plan->flush_interval_ticks > 0) {
-		sw_tx_append(run, out, pkts, n);
-		return;
-	}
-	n = tx_check_length(run, out, pkts, n);
-	if (likely(n > 0))
-		tx_burst(run, out, pkts, n);
 }
