@@ -2,6 +2,7 @@
 """Two hosts as network namespaces, each with a veth whose other end is a port of the switch."""
 
 import contextlib
+import json
 import os
 import subprocess
 
@@ -37,16 +38,16 @@ class Host:
                 sh(*argv, check=False)
 
     def command(self, *argv):
-        return ["ip", "netns", "exec", self.name, *map(str, argv)]
+        # Not `ip netns exec`: it mounts, which a chroot that is no mount point refuses.
+        return ["nsenter", f"--net=/run/netns/{self.name}", *map(str, argv)]
 
     def run(self, *argv):
         return sh(*self.command(*argv))
 
     def counted(self):
         """What the kernel counted on the host's interface."""
-        names = ("tx_packets", "tx_bytes", "rx_packets", "rx_bytes")
-        out = self.run("cat", *[f"/sys/class/net/eth0/statistics/{name}" for name in names]).stdout
-        return dict(zip(names, map(int, out.split())))
+        stats = json.loads(self.run("ip", "-j", "-s", "link", "show", "dev", "eth0").stdout)[0]["stats64"]
+        return {f"{way}_{what}": stats[way][what] for way in ("tx", "rx") for what in ("packets", "bytes")}
 
 
 @contextlib.contextmanager
