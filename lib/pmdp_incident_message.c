@@ -45,7 +45,8 @@ static uint64_t evidence_ns(const struct pmdp_incident *incident, const char *ke
 
 	if (!evidence || evidence->type != PMDP_EVIDENCE_REAL)
 		return 0;
-	return evidence->real > 0 && evidence->real < 1e9 ? (uint64_t)(evidence->real * 1e9 + 0.5) : 0;
+	return evidence->real > 0 && evidence->real < 1e9 ? (uint64_t)(evidence->real * 1e9 + 0.5)
+							  : 0;
 }
 
 static void add_evidence_text(struct line *line, const struct pmdp_incident *incident,
