@@ -33,8 +33,8 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 static void emit_switch(const struct cp_object *object, const struct cp_sample *sample)
 {
 	const struct cp_process *process = &sample->process;
-	double fact = process->is_known ? 0 : NAN; // x + NAN is NAN: no fact of a process that is
-						   // gone
+	// x + NAN is NAN: no fact of a process that is gone.
+	double fact = process->is_known ? 0 : NAN;
 	uint64_t n_in_state[PMDP_N_STATES] = {0};
 
 	cp_gauge(object, CP_T_SWITCH_UP, NULL, sample->status == PMDP_WATCH_UP);
