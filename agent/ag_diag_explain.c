@@ -64,6 +64,7 @@ static bool ask(struct ag_diag *diag, const struct ag_watched *lane, const struc
 		.asked_ns = what->now_ns,
 	};
 
+	lane->at->has_asked = true;
 	return diag->worker && ag_worker_ask(diag->worker, &job);
 }
 

@@ -228,6 +228,8 @@ void ag_gather(struct ag_diag *diag, struct ag_watched *lane, const struct ag_ex
 	gather_switches(diag, lane, what, end_ns, e);
 	gather_runtime(lane, what, end_ns, e);
 	gather_counters(diag, lane, what->begin_ns, end_ns, e);
+	if (!lane->at->has_asked)
+		return;
 	gather_samples(diag, what, end_ns, e);
 	gather_scan(diag, what, end_ns, e);
 }

@@ -50,6 +50,7 @@ struct ag_case {
 	struct ag_look live[AG_N_LIVE]; // looks since it was raised
 	uint32_t n_live;
 	struct ag_seen seen;
+	bool has_asked; // the helper thread, about this fault
 };
 
 // A CPU with context-switch records, shared by the lanes on it.

@@ -447,6 +447,7 @@ int main(int argc, char **argv)
 		be_child();
 	leave_core();
 	setpriority(PRIO_PROCESS, 0, -20);
+	mlockall(MCL_CURRENT | MCL_FUTURE); // as the agent does
 	while (pid > 0 && atomic_load(&shared->tid) == 0 && kill(pid, 0) == 0)
 		sleep_ns(1000000);
 	if (pid < 0 || ag_diag_new(&diag)) {
