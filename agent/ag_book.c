@@ -109,6 +109,7 @@ static bool explain(struct ag_book *book, struct ag_open *open)
 		is_more ? (retry_ns > open->what.now_ns ? retry_ns : open->what.now_ns + 1000000)
 			: 0;
 	open->has_final = open->what.end_ns && !is_more;
+	book->search_ns = (3 * book->search_ns + (ag_now_ns() - open->what.now_ns)) / 4;
 
 	uint64_t end_ns = open->what.end_ns ? open->what.end_ns : open->what.now_ns;
 	uint64_t length_ns = end_ns > open->what.begin_ns ? end_ns - open->what.begin_ns : 0;
@@ -170,7 +171,7 @@ static void raise_incident(struct ag_book *book, const struct pmdp_watch_event *
 	// then. When many threads stall at once, the later ones must not wait for all the searches.
 	if (!book->look_began_ns)
 		book->look_began_ns = ag_now_ns();
-	open->is_fresh = ag_now_ns() - book->look_began_ns > AG_SEARCH_NS;
+	open->is_fresh = ag_now_ns() - book->look_began_ns + book->search_ns > AG_SEARCH_NS;
 	if (!open->is_fresh)
 		explain(book, open);
 	publish(book, &open->incident);

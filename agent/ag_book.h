@@ -44,6 +44,7 @@ struct ag_book {
 	uint32_t n_outbox, n_outbox_max;
 	uint64_t n_late;        // agent-late events so far
 	uint64_t n_events;      // all events so far
+	uint64_t search_ns;     // how long searches take of late; raises do not wait for slow ones
 	uint64_t look_began_ns; // first raise of this look, 0: none
 	bool is_memory_told;
 };

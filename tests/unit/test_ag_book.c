@@ -200,6 +200,11 @@ static void test_book_many_raises_do_not_wait_for_all_searches(void **state)
 		assert_int_equal(f->events[i].cause, PMDP_CAUSE_STOPPED);
 	}
 	assert_int_equal(f->n_sunk, 15);
+	struct pmdp_watch_event next = stall(PMDP_PHASE_RAISE, 100, 0);
+	next.key = 200;
+	answer.n_asked = 0;
+	tell(f, next); // searches are known to be slow now: not even the first raise waits
+	assert_int_equal(answer.n_asked, 0);
 }
 
 static void test_book_short_stall_is_explained_at_once(void **state)
