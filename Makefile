@@ -106,7 +106,7 @@ PMDP_CFLAGS += -Werror
 endif
 ifneq ($(SANITIZE),)
 sanitize_flags := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
-PMDP_CFLAGS += $(sanitize_flags)
+PMDP_CFLAGS += -O1 $(sanitize_flags)
 PMDP_LDFLAGS += $(sanitize_flags)
 endif
 

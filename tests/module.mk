@@ -128,7 +128,7 @@ check-stress: stress
 	@$(run_tests) $(stress_programs) $(foreign_programs)
 check-system: all tools $(switch_hooks)
 	@$(deps_script) build run test
-	@$(run_tests) --pytest tests/system $(PYTEST_ARGS)
+	@$(run_tests) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
 
 ifneq ($(filter thread,$(SANITIZE)),)
 check: unit stress
@@ -136,7 +136,7 @@ check: unit stress
 else
 check: all tests lint-rules-self-test
 	@$(deps_script) build run test
-	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs) --pytest tests/system $(PYTEST_ARGS)
+	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
 endif
 
 fuzz: $(fuzz_programs)

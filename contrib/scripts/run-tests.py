@@ -10,6 +10,7 @@ passed, 77 skipped with its last line as the reason, anything else failed).
 import argparse
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -70,18 +71,19 @@ def run_program(path, timeout_s):
     code, output = run([path], timeout_s, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = output.decode(errors="replace")
     totals = count_program(code, output)
+    lines = []
     if totals.failed:
-        print(output.strip())
+        lines = [output.strip()]
     elif totals.skipped:
-        reasons = SKIP_REASON.findall(output) or output.strip().splitlines()[-1:]
-        print("\n".join(reasons))
+        lines = SKIP_REASON.findall(output) or output.strip().splitlines()[-1:]
     details = [f"{totals.passed} ok"]
     if totals.failed:
         details += [f"{totals.failed} FAILED", f"exit code {code}"]
     if totals.skipped:
         details.append(f"{totals.skipped} skipped")
     verdict = "FAIL" if totals.failed else "PASS"
-    print(f"{verdict} {path}: {', '.join(details)} ({time.monotonic() - started:.1f} s)", flush=True)
+    lines.append(f"{verdict} {path}: {', '.join(details)} ({time.monotonic() - started:.1f} s)")
+    print("\n".join(lines), flush=True)
     return totals
 
 
@@ -89,7 +91,7 @@ def run_pytest(folder, build, timeout_s, extra):
     report = os.path.join(build, "pytest.xml")
     if os.path.exists(report):
         os.unlink(report)
-    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations=5", "-p", "no:cacheprovider",
                f"--junitxml={report}", folder, *extra]
     code, _ = run(command, timeout_s)
     totals = Totals()
@@ -111,8 +113,9 @@ def main():
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="per program")
     parser.add_argument("--pytest-timeout", type=float, default=1200, metavar="S", help="for all")
     parser.add_argument("--pytest", metavar="FOLDER", help="a folder of pytest files")
+    parser.add_argument("--pytest-args", type=shlex.split, default=[], metavar="WORDS")
     parser.add_argument("programs", nargs="*")
-    args, extra = parser.parse_known_args()
+    args = parser.parse_args()
 
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     totals = Totals()
@@ -122,7 +125,7 @@ def main():
             totals.add(run_program(path, args.timeout))
     del os.environ["PMDPULSE_RUNDIR"]
     if args.pytest:
-        totals.add(run_pytest(args.pytest, args.build, args.pytest_timeout, extra))
+        totals.add(run_pytest(args.pytest, args.build, args.pytest_timeout, args.pytest_args))
     print(totals)
     return 1 if totals.failed else 0
 
