@@ -248,8 +248,12 @@ refused:
 
 void ag_ctl_close(struct ag_ctl *ctl)
 {
-	while (ctl->clients)
-		close_client(ctl->clients);
+	struct ag_client *next;
+
+	for (struct ag_client *client = ctl->clients; client; client = next) {
+		next = client->next;
+		close_client(client);
+	}
 	if (ctl->listen_source.fd >= 0) {
 		ag_loop_remove(&ctl->instance->agent->loop, &ctl->listen_source);
 		close(ctl->listen_source.fd);
