@@ -124,7 +124,7 @@ void ag_cgroup_close(struct ag_cgroup *cgroup)
 static void open_levels(struct ag_cgroup *cgroup, const char *mount, const char *path,
 			const char *limit_name)
 {
-	char dir[384], file[400];
+	char dir[384], file[sizeof(dir) + 32];
 	char *slash;
 	int fd;
 

@@ -37,7 +37,7 @@ static void add_evidence(struct pmdp_incident *incident, const char *text)
 	char key[PMDP_EVIDENCE_KEY_BYTES];
 
 	for (int i = 0; i < PMDP_N_EVIDENCE + 1; i++) {
-		snprintf(key, sizeof(key), "evidence_number_%d", i);
+		snprintf(key, sizeof(key), "evidence_%d", i);
 		switch (i % 3) {
 		case 0:
 			pmdp_evidence_int(incident, key, INT64_MIN);
