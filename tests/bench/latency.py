@@ -73,7 +73,7 @@ class Run:
             event = None
         steal = [round(steal_s(cpu) - before, 3) for cpu, before in enumerate(steal)]
         if event is None:
-            self.missed.append({"begin_ns": begin, "steal_s": steal, "spun_ns": hog["spun_ns"]})
+            self.without_raise(hog, steal)
             return
         id_ = event["id"]
         got = wait_for(lambda: self.daemon.notifications(id=id_, phase="raise"), 5, "the notification")[0]
@@ -86,6 +86,17 @@ class Run:
             return
         self.published.append(late_ms)
         self.notified.append(notified_ms)
+
+    def without_raise(self, hog, steal):
+        """The host may have stopped the PMD before the hog did: then this stall is the end of that one."""
+        for event in self.agent.events.all(kind="pmd-stall", phase="clear"):
+            started = mono_ns(event["started_at"], self.offset_ns)
+            if sum(steal) > 0 and started < hog["begin_ns"] < started + event["duration_s"] * 1e9:
+                self.aside.append({"steal_s": steal, "began_before_ms": round((hog["begin_ns"] - started) / 1e6, 3)})
+                return
+        self.missed.append({"begin_ns": hog["begin_ns"], "steal_s": steal, "spun_ns": hog["spun_ns"],
+                            "events": [e for e in self.agent.events.all()
+                                       if mono_ns(e["emitted_at"], self.offset_ns) > hog["begin_ns"] - 1e9]})
 
     def report(self):
         return {"bench": "latency", "stalls": self.args.stalls, "interval_ms": self.args.interval,
