@@ -123,7 +123,7 @@ tests: unit stress tools bench-programs $(switch_hooks)
 run_tests = $(script_env) $(PYTHON) contrib/scripts/run-tests.py --build '$(BUILD)'
 
 check-unit: unit
-	@$(run_tests) $(unit_programs)
+	@$(run_tests) --side-by-side='$(unit_programs)'
 check-stress: stress
 	@$(run_tests) $(stress_programs) $(foreign_programs)
 check-system: all tools $(switch_hooks)
@@ -132,11 +132,11 @@ check-system: all tools $(switch_hooks)
 
 ifneq ($(filter thread,$(SANITIZE)),)
 check: unit stress
-	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs)
+	@$(run_tests) --side-by-side='$(unit_programs)' $(stress_programs) $(foreign_programs)
 else
 check: all tests lint-rules-self-test
 	@$(deps_script) build run test
-	@$(run_tests) $(unit_programs) $(stress_programs) $(foreign_programs) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
+	@$(run_tests) --side-by-side='$(unit_programs)' $(stress_programs) $(foreign_programs) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
 endif
 
 fuzz: $(fuzz_programs)

@@ -4,7 +4,9 @@
 
 The last line is always `N passed, N failed, N skipped`; the exit code is 1 if any failed.
 A program is a cmocka binary (its closing lines are counted) or a plain one (exit code 0
-passed, 77 skipped with its last line as the reason, anything else failed).
+passed, 77 skipped with its last line as the reason, anything else failed). Each has a run directory
+of its own. --side-by-side: unit tests, which need no core to themselves, run as many at once as there
+are cores; the rest follow one by one.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from multiprocessing.pool import ThreadPool
 
 CMOCKA_TOTAL = re.compile(r"^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)", re.M)
 SKIP_REASON = re.compile(r"^.*\bskip(?:ped|s)?\b *:.*$", re.M | re.I)
@@ -68,7 +71,9 @@ def run(command, timeout_s, **pipes):
 
 def run_program(path, timeout_s):
     started = time.monotonic()
-    code, output = run([path], timeout_s, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryDirectory(prefix="pmdpulse-tests-", dir=TMPFS) as rundir:
+        code, output = run([path], timeout_s, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           env={**os.environ, "PMDPULSE_RUNDIR": rundir})  # never that of the machine
     output = output.decode(errors="replace")
     totals = count_program(code, output)
     lines = []
@@ -112,6 +117,7 @@ def main():
     parser.add_argument("--build", default="build", help="where reports go")
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="per program")
     parser.add_argument("--pytest-timeout", type=float, default=1200, metavar="S", help="for all")
+    parser.add_argument("--side-by-side", type=shlex.split, default=[], metavar="PROGRAMS")
     parser.add_argument("--pytest", metavar="FOLDER", help="a folder of pytest files")
     parser.add_argument("--pytest-args", type=shlex.split, default=[], metavar="WORDS")
     parser.add_argument("programs", nargs="*")
@@ -119,11 +125,11 @@ def main():
 
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     totals = Totals()
-    with tempfile.TemporaryDirectory(prefix="pmdpulse-tests-", dir=TMPFS) as rundir:
-        os.environ["PMDPULSE_RUNDIR"] = rundir  # never that of the machine
-        for path in args.programs:
-            totals.add(run_program(path, args.timeout))
-    del os.environ["PMDPULSE_RUNDIR"]
+    with ThreadPool(os.cpu_count()) as pool:
+        for one in pool.imap_unordered(lambda path: run_program(path, args.timeout), args.side_by_side):
+            totals.add(one)
+    for path in args.programs:
+        totals.add(run_program(path, args.timeout))
     if args.pytest:
         totals.add(run_pytest(args.pytest, args.build, args.pytest_timeout, args.pytest_args))
     print(totals)
