@@ -129,9 +129,11 @@ AG_HOT static void sync_lanes(struct ag_instance *instance, uint64_t now_ns)
 		ag_agent_lanes_changed(instance->agent);
 }
 
+// Two looks: one that sees the last beat does not ask for the process, the next one does.
 static void on_writer_exit(void *ctx, uint32_t events)
 {
 	(void)events;
+	ag_instance_look(ctx);
 	ag_instance_look(ctx);
 }
 

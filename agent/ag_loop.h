@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Event loop of the agent: one thread, epoll, one absolute CLOCK_MONOTONIC timer.
+ * Event loop of the agent: one thread, epoll, timers by CLOCK_MONOTONIC.
  *
  * Sources and timers are embedded in their owners and must outlive their registration. One event is
  * taken per wait, so that a callback may close and free any source, its own too. Timers are looked
@@ -30,8 +30,6 @@ struct ag_timer {
 
 struct ag_loop {
 	int epoll_fd;
-	int timer_fd;
-	uint64_t armed_ns;
 	uint64_t turn;
 	uint64_t n_wakes;
 	bool is_stopping;

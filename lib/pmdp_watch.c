@@ -266,13 +266,14 @@ static bool is_replaced(struct pmdp_watch *watch, uint64_t now_ns)
 // What became of the attached publisher: PMDP_WATCH_UP, or why it is to be left.
 static uint32_t look_around(struct pmdp_watch *watch, uint64_t now_ns)
 {
-	bool has_ended = pmdp_watch_process_ended(watch, now_ns);
+	uint64_t before_ns = watch->look.now_ns;
 
 	if (!take_look(watch))
 		return PMDP_WATCH_REFUSED;
 	if (watch->look.stopped_ns)
 		return PMDP_WATCH_STOPPED;
-	if (has_ended)
+	// Who beat since the last look lived then; the next look asks again.
+	if (watch->last_life_ns <= before_ns && pmdp_watch_process_ended(watch, now_ns))
 		return how_ended(watch);
 	if (now_ns < watch->name_ns || !is_replaced(watch, now_ns))
 		return PMDP_WATCH_UP;
