@@ -7,6 +7,7 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
+SYSCONFDIR ?= /etc
 COLLECTD_PLUGINDIR ?= $(PREFIX)/lib/collectd
 UNITDIR ?= $(if $(filter /usr,$(PREFIX)),$(SYSTEMD_UNITDIR),$(PREFIX)/lib/systemd/system)
 
@@ -15,7 +16,7 @@ installed_headers := lib/pmdpulse.h lib/pmdp_abi.h
 # $1 mode, $2 folder, $3 files
 install_files = $(if $(strip $3),$(INSTALL) -D -m $1 -t '$(DESTDIR)$2' $3)
 
-install-lib: lib
+install-lib: lib install-man-lib
 	$(call install_files,644,$(LIBDIR),$(lib_a) $(BUILD)/$(lib_soname))
 	ln -sf $(lib_soname) '$(DESTDIR)$(LIBDIR)/libpmdpulse.so'
 	$(call install_files,644,$(INCLUDEDIR)/pmdpulse,$(installed_headers))
@@ -24,9 +25,11 @@ install-lib: lib
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' lib/pmdpulse.pc.in \
 		> '$(DESTDIR)$(LIBDIR)/pkgconfig/pmdpulse.pc'
 
-install: all install-lib
+install: all install-lib install-man
 	$(call install_files,755,$(SBINDIR),$(BUILD)/pmdpulse-switch $(BUILD)/pmdpulse-agent)
 	$(call install_files,755,$(BINDIR),$(BUILD)/pmdpulse)
+	$(INSTALL) -D -m 644 contrib/completion/pmdpulse.bash \
+		'$(DESTDIR)$(DATADIR)/bash-completion/completions/pmdpulse'
 	$(call install_files,644,$(COLLECTD_PLUGINDIR),$(BUILD)/pmdpulse.so)
 	$(call install_files,644,$(UNITDIR),$(wildcard contrib/systemd/*.service))
 	$(call install_files,644,$(PREFIX)/lib/tmpfiles.d,$(wildcard contrib/systemd/tmpfiles.d/*.conf))

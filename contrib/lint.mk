@@ -9,7 +9,7 @@ SHELLCHECK ?= shellcheck
 c_rooms := lib switch agent collectd-plugin cli
 FILES ?= $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h
 c_files := $(wildcard $(FILES))
-shell_files := $(wildcard .ci/run contrib/*/*.sh tests/*.sh tests/*/*.sh)
+shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh tests/*.sh tests/*/*.sh)
 
 lint: lint-rules lint-format lint-shell lint-c lint-tidy
 
