@@ -11,7 +11,7 @@ FILES ?= $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h
 c_files := $(wildcard $(FILES))
 shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh tests/*.sh tests/*/*.sh)
 
-lint: lint-rules lint-format lint-shell lint-c lint-tidy
+lint: lint-rules lint-format lint-shell lint-units lint-c lint-tidy
 
 lint-rules: lint-rules-self-test
 	@$(PYTHON) contrib/scripts/check-rules.py
@@ -32,6 +32,9 @@ format: lint-deps
 lint-shell: lint-deps
 	@$(SHELLCHECK) $(shell_files)
 
+lint-units: lint-deps
+	@contrib/scripts/check-units.sh
+
 lint-c: $(BUILD)/build_info.h lint-deps
 	@mkdir -p $(BUILD)/lint/cppcheck
 	@$(CPPCHECK) --quiet --error-exitcode=1 --std=c11 --inline-suppr \
@@ -51,5 +54,5 @@ $(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy | lint-deps
 		$(CPPFLAGS) $(PMDP_CFLAGS) $(ROOM_CFLAGS) $(tidy_budget)
 	@touch $@
 
-.PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-c lint-tidy \
+.PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-units lint-c lint-tidy \
 	lint-deps format
