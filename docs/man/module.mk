@@ -19,7 +19,6 @@ man: $(man_pages)
 install-man-lib: man
 	$(call install_files,644,$(MANDIR)/man3,$(filter %.3,$(man_pages)))
 install-man: man install-man-lib
-	$(foreach s,1 5 7 8,$(call install_files,644,$(MANDIR)/man$s,$(filter %.$s,$(man_pages)))
-	)
+	$(foreach s,1 5 7 8,$(or $(call install_files,644,$(MANDIR)/man$s,$(filter %.$s,$(man_pages))),:);)
 
 .PHONY: man install-man install-man-lib
