@@ -11,7 +11,7 @@
 ## make install         DESTDIR= PREFIX=/usr/local
 ## make man             the manual pages, where scdoc is
 ## make deb             Debian packages, into build/deb; make check-deb tries them in a clean Debian
-## make lib | switch | agent | plugin | cli | tests     one room
+## make lib | switch | agent | plugin | cli | ves | tests     one room
 ## make clean | distclean | deps
 ##
 ## Variables: CC=clang, CFLAGS, CPPFLAGS, LDFLAGS, BUILD=folder, SANITIZE=address,undefined or
@@ -133,7 +133,7 @@ $(O)/%.o: %.c $(BUILD)/build_info.h
 
 # --- rooms -------------------------------------------------------------------------
 
-rooms := lib switch agent collectd-plugin cli tests
+rooms := lib switch agent collectd-plugin cli ves tests
 objects :=
 programs :=
 include contrib/install.mk $(rooms:%=%/module.mk) docs/man/module.mk contrib/packaging/module.mk \

@@ -6,7 +6,7 @@ CLANG_TIDY ?= clang-tidy
 CPPCHECK ?= cppcheck
 SHELLCHECK ?= shellcheck
 
-c_rooms := lib switch agent collectd-plugin cli
+c_rooms := lib switch agent collectd-plugin cli ves
 FILES ?= $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h
 c_files := $(wildcard $(FILES))
 shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh tests/*.sh tests/*/*.sh)
@@ -45,7 +45,7 @@ lint-c: $(BUILD)/build_info.h lint-deps
 # headers. A smaller budget of paths makes the analyzer three times as fast.
 tidy_budget := -Xclang -analyzer-config -Xclang max-nodes=30000
 tidy_stamps := $(foreach f,$(lib_sources) $(switch_sources) $(agent_sources) $(plugin_sources) \
-	$(cli_sources),$(BUILD)/lint/$f.tidy)
+	$(cli_sources) $(ves_sources),$(BUILD)/lint/$f.tidy)
 lint-tidy: $(tidy_stamps)
 $(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy | lint-deps
 	@mkdir -p $(@D)
