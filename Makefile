@@ -70,7 +70,7 @@ dep_groups := build $(foreach g,run test bench lint fuzz deb,$(if $(deps_$g),$g)
 
 # --- configuration -----------------------------------------------------------------
 
-no_config := help clean distclean format lint-rules lint-shell deps deb check-deb
+no_config := help clean distclean format lint-rules lint-observe lint-shell deps deb check-deb
 ifneq ($(filter-out $(no_config),$(goals)),)
 
 include $(BUILD)/config.mk

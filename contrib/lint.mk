@@ -11,12 +11,16 @@ FILES ?= $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h
 c_files := $(wildcard $(FILES))
 shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh tests/*.sh tests/*/*.sh)
 
-lint: lint-rules lint-format lint-shell lint-units lint-c lint-tidy
+lint: lint-rules lint-observe lint-format lint-shell lint-units lint-c lint-tidy
 
 lint-rules: lint-rules-self-test
 	@$(PYTHON) contrib/scripts/check-rules.py
 lint-rules-self-test:
 	@$(PYTHON) contrib/scripts/check-rules.py --self-test
+
+# Prometheus' and Grafana's files come from tables, which must agree with the plugin's.
+lint-observe:
+	@$(PYTHON) contrib/observe/generate.py --check
 
 lint-deps:
 	@$(deps_script) lint
@@ -55,4 +59,4 @@ $(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy | lint-deps
 	@touch $@
 
 .PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-units lint-c lint-tidy \
-	lint-deps format
+	lint-deps lint-observe format
