@@ -31,7 +31,7 @@ install_once = for f in $2; do \
 	test -e '$(DESTDIR)$1'/$${f\#\#*/} || $(INSTALL) -D -m 644 -t '$(DESTDIR)$1' $$f || exit 1; \
 	done
 # $1 folder; below it, files stay where they are below contrib/
-install_tree = find $1 -type f ! -name '*.py' ! -name '*.pyc' -printf '%P\n' | while read -r f; do \
+install_tree = find $1 -type f ! -name '*.py' ! -name '.*' -printf '%P\n' | while read -r f; do \
 	$(INSTALL) -D -m 644 $1/"$$f" '$(DESTDIR)$(DATADIR)/pmdpulse/$(notdir $1)'/"$$f" || exit 1; done
 
 install: all install-lib install-man

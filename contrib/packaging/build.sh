@@ -14,10 +14,10 @@ if [ "$version" != "$packaged" ]; then
 fi
 source=$out/pmdpulse-$version
 mkdir -p "$source"
-find "$source" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 find "$out" -maxdepth 1 -type f -delete
-tar -C "$top" --exclude='./build*' --exclude=./.git --exclude=__pycache__ --exclude=.pytest_cache \
-	-cf - . | tar -C "$source" -xf -
+# By content, with new times: make compiles what differs from the last time, and only that.
+rsync -rlpc --delete --exclude='/build*' --exclude=/.git --exclude=__pycache__ \
+	--exclude=.pytest_cache "$top/" "$source/"
 cp -R "$source/contrib/packaging/debian" "$source/debian"
 cd "$source"
 SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -S Timestamp)

@@ -18,8 +18,8 @@ packages() {
 	bench) echo iproute2 procps stress-ng python3 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck systemd ;;
 	fuzz) echo clang libclang-rt-14-dev llvm ;;
-	deb) echo debhelper debootstrap dpkg-dev elfutils fakeroot libcurl4-openssl-dev lintian scdoc \
-		systemd systemd-container xz-utils ;;
+	deb) echo debhelper debootstrap dpkg-dev elfutils fakeroot libcurl4-openssl-dev lintian rsync \
+		scdoc systemd systemd-container xz-utils ;;
 	*) echo "deps.sh: no such group: $1" >&2; exit 2 ;;
 	esac
 }
