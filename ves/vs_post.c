@@ -181,6 +181,7 @@ static void judge(struct vs_post *post, CURLcode code, struct vs_result *result)
 			 post->answer_len ? ": " : "", post->answer);
 	}
 	one_line(result->text);
+	result->trouble = code ? (int)code : 1000 + (int)http;
 	curl_easy_getinfo(post->easy, CURLINFO_RETRY_AFTER, &wait_s);
 	if (wait_s > 0)
 		result->retry_after_ns =

@@ -22,6 +22,7 @@ enum vs_verdict {
 
 struct vs_result {
 	enum vs_verdict verdict;
+	int trouble;             // the same number for the same trouble, whatever the text
 	uint64_t retry_after_ns; // what the collector asked for, or 0
 	char text[512];          // "HTTP 503: ...", or what libcurl says; one line
 };

@@ -55,6 +55,7 @@ struct vs_poster {
 	int signal_fd, touch_fd, touch_wd;
 	bool is_stopping;
 	uint64_t stop_by_ns;
+	int last_trouble;
 	char last_error[512], status[512], save_error[64];
 };
 

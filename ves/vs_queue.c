@@ -95,7 +95,8 @@ static void make_room(struct vs_queue *queue)
 
 void vs_queue_push(struct vs_queue *queue, const struct vs_item *item)
 {
-	struct vs_item *copy = malloc(sizeof(*copy));
+	bool is_stuck = queue->n_busy == queue->n_max;
+	struct vs_item *copy = is_stuck ? NULL : malloc(sizeof(*copy));
 
 	if (!copy) {
 		vs_queue_lost(queue, (uint64_t)__builtin_popcount(item->domains));

@@ -34,7 +34,7 @@ struct vs_queue {
 int vs_queue_init(struct vs_queue *queue, uint32_t n_max); // -ENOMEM
 void vs_queue_fini(struct vs_queue *queue);
 
-// A copy goes to the end. Without memory it is lost, and counted.
+// A copy goes to the end. Without memory, or when all the rest is on its way, it is lost, and counted.
 void vs_queue_push(struct vs_queue *queue, const struct vs_item *item);
 // These were lost elsewhere.
 void vs_queue_lost(struct vs_queue *queue, uint64_t n_events);

@@ -73,29 +73,31 @@ static char *render_batch(const struct vs_poster *poster, uint32_t n, uint32_t d
 	return NULL;
 }
 
-static void failed(struct vs_poster *poster, const char *why, uint64_t retry_after_ns,
-		   uint64_t now_ns)
+static void failed(struct vs_poster *poster, const struct vs_result *result, uint64_t now_ns)
 {
-	vs_pace_failed(&poster->pace, now_ns, retry_after_ns, (uint32_t)random() * 2u);
+	bool is_known = poster->failing_since_ns && poster->last_trouble == result->trouble;
+
+	vs_pace_failed(&poster->pace, now_ns, result->retry_after_ns, (uint32_t)random() * 2u);
 	poster->n_failed++;
 	if (!poster->failing_since_ns)
 		poster->failing_since_ns = now_ns;
 	// Each reason once in a row: a collector that is away for a night is one line.
-	vs_log(strcmp(poster->last_error, why) ? VS_WARNING : VS_DEBUG,
-	       "%s: %s; next try in %.1f s, %u events wait", poster->config.url, why,
-	       (double)(poster->pace.ready_ns - now_ns) / 1e9, poster->queue.n);
-	snprintf(poster->last_error, sizeof(poster->last_error), "%s", why);
+	vs_log(is_known ? VS_DEBUG : VS_WARNING, "%s: %s; next try in %.1f s, %u events wait",
+	       poster->config.url, result->text, (double)(poster->pace.ready_ns - now_ns) / 1e9,
+	       poster->queue.n);
+	poster->last_trouble = result->trouble;
+	snprintf(poster->last_error, sizeof(poster->last_error), "%s", result->text);
 }
 
 static void begin(struct vs_poster *poster, char *body, bool is_batch, uint64_t now_ns)
 {
-	char error[PMDP_SETTINGS_ERROR_BYTES];
+	struct vs_result result = {.trouble = -1, .text = "no memory"};
 
-	if (body && !vs_post_begin(&poster->post, body, is_batch, error, sizeof(error)))
+	if (body && !vs_post_begin(&poster->post, body, is_batch, result.text, sizeof(result.text)))
 		return;
 	poster->under_way = VS_NOTHING;
 	poster->queue.n_busy = 0;
-	failed(poster, body ? error : "no memory", 0, now_ns);
+	failed(poster, &result, now_ns);
 }
 
 static void begin_events(struct vs_poster *poster, uint64_t now_ns)
@@ -188,7 +190,7 @@ void vs_send_result(struct vs_poster *poster, const struct vs_result *result, ui
 	else if (result->verdict == VS_REFUSED)
 		refused(poster, result->text, now_ns);
 	else
-		failed(poster, result->text, result->retry_after_ns, now_ns);
+		failed(poster, result, now_ns);
 	poster->under_way = VS_NOTHING;
 	poster->queue.n_busy = 0;
 }

@@ -102,6 +102,15 @@ int vs_state_load(const char *folder, struct vs_state *out_state)
 	return -EBADMSG;
 }
 
+// An id comes from a segment: what would not be one word of a line is left out.
+static const char *word(const char *id)
+{
+	for (const char *at = id; *at; at++)
+		if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 127)
+			return "-";
+	return id[0] ? id : "-";
+}
+
 static void write_lines(FILE *file, const struct vs_state *state)
 {
 	char boot[64];
@@ -113,8 +122,8 @@ static void write_lines(FILE *file, const struct vs_state *state)
 
 		if (place->next_seq)
 			fprintf(file, "next %s %s %" PRIu64 "\n", place->instance,
-				place->last_id[0] ? place->last_id : "-", place->next_seq);
-		if (place->gone_id[0])
+				word(place->last_id), place->next_seq);
+		if (strcmp(word(place->gone_id), "-"))
 			fprintf(file, "gone %s %s %" PRIu64 "\n", place->instance, place->gone_id,
 				place->gone_started_us);
 	}
