@@ -184,6 +184,11 @@ static void open_segment(struct vs_follower *follower, uint64_t now_ns)
 		rc = find_place(follower);
 		if (rc)
 			close_segment(follower);
+		else
+			vs_log(VS_INFO,
+			       "instance %s: %s/%s.incidents is followed from event %llu on",
+			       follower->name, follower->rundir, follower->name,
+			       (unsigned long long)follower->next_seq);
 	}
 	if (rc && rc != -ENOENT && rc != follower->open_error)
 		vs_log(VS_WARNING, "instance %s: %s/%s.incidents can't be read: %s (%s)",

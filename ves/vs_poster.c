@@ -62,7 +62,6 @@ static void follow(struct vs_poster *poster, const char *name)
 			     poster->rundir, &poster->queue, place))
 		return; // no memory: tried again with the next look round
 	poster->n_followers++;
-	vs_log(VS_INFO, "instance %s: followed in %s", name, poster->rundir);
 }
 
 static void discover(struct vs_poster *poster, uint64_t now_ns)
