@@ -21,7 +21,7 @@ static void name_row(struct cp_tally_row *row, const struct pmdp_incident *incid
 	memcpy(row->thread_name, incident->thread_name, sizeof(row->thread_name) - 1);
 	row->cause = incident->cause;
 	row->has_culprit = culprit[0] != 0;
-	row->is_begun = !row->has_culprit;
+	row->n_zeros = row->has_culprit ? CP_TALLY_ZEROS : 0;
 	cp_label(pmdp_cause_name(incident->cause), culprit, detail);
 	snprintf(row->detail, sizeof(row->detail), "%.*s", (int)sizeof(row->detail) - 1, detail);
 }
@@ -78,7 +78,11 @@ void cp_tally_add(struct cp_tally *tally, const struct pmdp_incident *incident)
 
 void cp_tally_take(struct cp_tally_row *row, uint64_t *out_n, uint64_t *out_ns)
 {
-	*out_n = row->is_begun ? atomic_load_explicit(&row->n, memory_order_relaxed) : 0;
-	*out_ns = row->is_begun ? atomic_load_explicit(&row->ns, memory_order_relaxed) : 0;
-	row->is_begun = true;
+	*out_n = *out_ns = 0;
+	if (row->n_zeros > 0) {
+		row->n_zeros--;
+		return;
+	}
+	*out_n = atomic_load_explicit(&row->n, memory_order_relaxed);
+	*out_ns = atomic_load_explicit(&row->ns, memory_order_relaxed);
 }

@@ -20,14 +20,15 @@
 
 #define CP_TALLY_ROWS 256
 #define CP_TALLY_CULPRITS 8
+#define CP_TALLY_ZEROS 2 // two, so that a scrape that is as frequent as the reads misses none
 
-// W: look thread, before n_rows counts it (release/acquire); is_begun: the values thread's.
+// W: look thread, before n_rows counts it (release/acquire); n_zeros: the values thread's.
 struct cp_tally_row {
 	char thread_name[PMDP_LANE_NAME_BYTES];
 	char detail[64];
 	uint32_t cause;
 	bool has_culprit;
-	bool is_begun;
+	uint32_t n_zeros;    // still to be dispatched
 	_Atomic uint64_t n;  // W: look thread. R: values thread. Relaxed.
 	_Atomic uint64_t ns; // the same
 };
@@ -43,8 +44,8 @@ void cp_tally_add(struct cp_tally *tally, const struct pmdp_incident *incident);
 size_t cp_tally_count(const struct cp_tally *tally);
 
 /*
- * The numbers of a row as they are to be dispatched. One with a culprit is 0 at its first time, so
- * that the series begins there and Prometheus sees the first increase; those without one are
+ * The numbers of a row as they are to be dispatched. One with a culprit is 0 for its first times,
+ * so that the series begins there and Prometheus sees the first increase; those without one are
  * dispatched from the start. The values thread's.
  */
 void cp_tally_take(struct cp_tally_row *row, uint64_t *out_n, uint64_t *out_ns);
