@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # A real systemd, as PID 1 of a container over a throw-away copy-on-write view of this machine's files:
 #
-#   systemd-container.sh [-t SECONDS] [-i TREE]... COMMAND [ARG...]
-#   systemd-container.sh [-i TREE]... --serve
+#   systemd-container.sh [-t SECONDS] [-r ROOT] [-i TREE]... COMMAND [ARG...]
+#   systemd-container.sh [-r ROOT] [-i TREE]... --serve
 #
+# -r     another root file system instead of this machine's
 # -i     lay this folder's files over the root before boot, as `make install DESTDIR=` leaves them, and
 #        make the users that they bring
 # -t     end the command after this long (300)
@@ -24,10 +25,12 @@ say() { echo "$me: $*" >&2; }
 
 limit=300
 serve=no
+base=/
 trees=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-t) limit=$2; shift 2 ;;
+	-r) base=$(realpath "$2"); shift 2 ;;
 	-i) trees+=("$2"); shift 2 ;;
 	--serve) serve=yes; shift ;;
 	-*) say "no such option: $1"; exit 2 ;;
@@ -64,7 +67,7 @@ root=$work/rw/root
 mkdir "$work/rw"
 mount -t tmpfs -o mode=755 tmpfs "$work/rw"
 mkdir "$work/rw/upper" "$work/rw/work" "$root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$work/rw/upper,workdir=$work/rw/work" "$root"
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/rw/upper,workdir=$work/rw/work" "$root"
 
 for tree in "${trees[@]}"; do
 	# Folders of the tree that are links here (/lib) are followed.
