@@ -22,6 +22,20 @@ lint-rules-self-test:
 lint-observe:
 	@$(PYTHON) contrib/observe/generate.py --check
 
+# These two need npm and its registry, so lint and check do without: the dashboards against Grafana's
+# own types, and their pictures, from what tests/system/test_pictures.py left in the folder ANSWERS.
+pictures_dir := $(BUILD)/pictures
+ANSWERS ?= $(BUILD)/answers
+$(pictures_dir)/node_modules: $(wildcard contrib/observe/pictures/*)
+	@mkdir -p $(pictures_dir)
+	cp contrib/observe/pictures/* $(pictures_dir)/
+	cd $(pictures_dir) && npm install --no-audit --no-fund --no-package-lock --legacy-peer-deps
+	@touch $@
+lint-grafana: $(pictures_dir)/node_modules
+	node $(pictures_dir)/types.mjs contrib/grafana/dashboards
+pictures: $(pictures_dir)/node_modules
+	node $(pictures_dir)/draw.mjs $(ANSWERS) docs/images
+
 lint-deps:
 	@$(deps_script) lint
 
@@ -59,4 +73,4 @@ $(BUILD)/lint/%.c.tidy: $(O)/%.o .clang-tidy | lint-deps
 	@touch $@
 
 .PHONY: lint lint-rules lint-rules-self-test lint-format lint-shell lint-units lint-c lint-tidy \
-	lint-deps lint-observe format
+	lint-deps lint-observe lint-grafana pictures format

@@ -41,7 +41,7 @@ def board():
             "a segment that can't be read, 100 for each thread that is DEAD, GONE or MISSING, 10 for "
             "each open incident, 1 without an agent.",
             [(Query("fleet_rank", TROUBLE), "Trouble", {"thresholds": steps(
-                ("green", None), ("yellow", 1), ("orange", 10), ("red", 100)), "custom.width": 80}),
+                ("green", None), ("yellow", 1), ("orange", 10), ("red", 100)), "unit": "none", "custom.width": 80}),
              (Query("fleet_status", "max by (instance, switch) (<switch_status>)"), "Switch state",
               {"mappings": STATUS_MAPPING}),
              (Query("fleet_row_alive", 'sum by (instance, switch) (<switch_threads|state="alive">)'),

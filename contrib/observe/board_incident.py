@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incident: one stall, before, during and after. Choose its time range and the thread."""
 
-from board_pmd import EACH, GAP_HEAT, GAP_HELP, LAST_WORDS, NO_THREAD, each
+from board_pmd import EACH, GAP_HEAT, GAP_HELP, LAST_WORDS, NO_THREAD, WHOSE, each
 from board_switch import ALARMS
 from grafana import ANY_IS_BAD, STATE_MAPPING, STATUS_MAPPING, Board, Query, mapping
 
@@ -45,7 +45,7 @@ def what(b):
                      '(<ALERTS|alertname=~"Pmdpulse.+",alertstate="firing">)',
                      "{{alertname}} {{instance}}"), FIRING, height=6, no_value="no alert fired")
     b.timeline("Thread", "State of each thread at every reading.",
-               Query("in_state", each("<thread_state>"), "{{thread}}"), STATE_MAPPING, height=5,
+               Query("in_state", each("<thread_state>"), WHOSE), STATE_MAPPING, height=5,
                no_value=NO_THREAD)
     b.timeline("Switch", "State of the switch.",
                Query("in_status", "max by (instance, switch) (<switch_status>)", "{{instance}} {{switch}}"),
@@ -82,30 +82,32 @@ def why(b):
 def course(b):
     b.row("Before, during, after")
     b.graph("Beat age", "Time since the last beat, at the moment of reading.",
-            [Query("in_age", each("<thread_beat_age_seconds>"), "{{thread}}")], unit="s", log=True,
+            [Query("in_age", each("<thread_beat_age_seconds>"), WHOSE)], unit="s", log=True,
             no_value="none is due")
     b.graph("Time stalled", "Share of the time that went into stalls.",
             [Query("in_share", each("clamp_max(rate(<thread_stalled_seconds>[$__rate_interval]), 1)"),
-                   "{{thread}}")], unit="percentunit", no_value=NO_THREAD)
+                   WHOSE)], unit="percentunit", no_value=NO_THREAD)
     b.heatmap("Gaps between turns", GAP_HELP, Query("in_heat", GAP_HEAT), no_value=NO_THREAD)
     b.graph("Received", "Packets a second of each thread: what the stall took, and whether it came back.",
-            [Query("in_rx", rate("thread", "thread_rx_packets_total"), "{{thread}}")], width=8, unit="pps",
+            [Query("in_rx", rate("instance, thread", "thread_rx_packets_total"), WHOSE)], width=8, unit="pps",
             no_value=NO_THREAD)
     b.graph("In flight", "Packets received and not yet sent or dropped.",
-            [Query("in_flight", each("<thread_in_flight_packets>"), "{{thread}}")], width=8,
+            [Query("in_flight", each("<thread_in_flight_packets>"), WHOSE)], width=8,
             no_value=NO_THREAD)
     b.graph("Drops by reason", "Packets a second.",
             [Query("in_reasons", rate("reason", "thread_drops_packets_total"), "{{reason}}")], width=8,
             unit="pps", is_stacked=True, no_value=NO_THREAD)
-    b.graph("Use of the time", "Busy, idle and announced sleep; what is missing to 1 a thread was taken.",
+    b.graph("Use of the time", "Busy, idle and announced sleep by the threads' own clocks: a stall counts as what "
+            "it interrupted. Compare the CPU of the process.",
             [Query("in_time", rate("mode", "thread_time_seconds"), "{{mode}}")], width=8, is_stacked=True,
             no_value=NO_THREAD)
     b.graph("CPU of the process", "Seconds of CPU a second, user and system.",
-            [Query("in_cpu", "sum by (mode) (rate(<switch_cpu_seconds>[$__rate_interval]))", "{{mode}}")],
+            [Query("in_cpu", "sum by (instance, switch, mode) (rate(<switch_cpu_seconds>[$__rate_interval]))",
+                   "{{instance}} {{switch}} {{mode}}")],
             width=8, unit="percentunit", is_stacked=True, no_value="not running")
     b.graph("Watchers", "Age of the agent's and the control thread's sign of life: who could have seen it.",
-            [Query("in_agent_age", "max by (switch) (<agent_alive_age_seconds>)", "{{switch}} agent"),
-             Query("in_control_age", "max by (switch) (<switch_alive_age_seconds>)", "{{switch}} control")],
+            [Query("in_agent_age", "max by (instance, switch) (<agent_alive_age_seconds>)", "{{instance}} {{switch}} agent"),
+             Query("in_control_age", "max by (instance, switch) (<switch_alive_age_seconds>)", "{{instance}} {{switch}} control")],
             width=8, unit="s", no_value="nobody has lived yet")
 
 

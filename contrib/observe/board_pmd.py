@@ -6,6 +6,7 @@ from grafana import ANY_IS_BAD, STATE_MAPPING, YES_MAPPING, Board, Query, steps
 from metrics import GAP_BOUNDS, SHORT_GAP
 
 EACH = "instance, switch, thread"
+WHOSE = "{{instance}} {{thread}}"
 STALLED_SHARE = "clamp_max(increase(<thread_stalled_seconds>[$__range]) / $__range_s, 1)"
 LONG_BOUNDS = "|".join(bound.replace(".", "[.]").replace("+", "[+]")
                        for bound in GAP_BOUNDS[GAP_BOUNDS.index(SHORT_GAP):])
@@ -51,14 +52,14 @@ def states(b):
     b.row("State")
     b.timeline("State of the threads", "What each thread was at every reading. A stall shorter than a "
                "reading is not seen here, but counted below.",
-               Query("pmd_state", each("<thread_state>"), "{{thread}}"), STATE_MAPPING,
+               Query("pmd_state", each("<thread_state>"), WHOSE), STATE_MAPPING,
                no_value=NO_THREAD)
     b.graph("Beat age", "Time since the last beat, at the moment of reading. None for a thread that "
             "announced a sleep.",
-            [Query("pmd_beat_age", each("<thread_beat_age_seconds>"), "{{thread}}")], unit="s", log=True,
+            [Query("pmd_beat_age", each("<thread_beat_age_seconds>"), WHOSE)], unit="s", log=True,
             no_value="none is due")
     b.graph("Beats", "Beats a second: turns of the loop while keepalive is on.",
-            [Query("pmd_beats", each("rate(<thread_beats_total>[$__rate_interval])"), "{{thread}}")],
+            [Query("pmd_beats", each("rate(<thread_beats_total>[$__rate_interval])"), WHOSE)],
             unit="ops", no_value=NO_THREAD)
 
 
@@ -66,7 +67,7 @@ def stalls(b):
     b.row("Stalls")
     b.heatmap("Gaps between turns", GAP_HELP, Query("pmd_heat", GAP_HEAT), no_value=NO_THREAD)
     b.graph("Stalls by thread", "Stalls of two intervals or more, also those between two readings.",
-            [Query("pmd_stalls", each("increase(<thread_stalls_total>[$__rate_interval])"), "{{thread}}")],
+            [Query("pmd_stalls", each("increase(<thread_stalls_total>[$__rate_interval])"), WHOSE)],
             width=8, is_bars=True, decimals=0, no_value=NO_THREAD)
     b.graph("Incidents by cause", "Incidents of the threads that are over, by cause. Only the agent can "
             "tell causes beyond the plainest.",
@@ -102,24 +103,24 @@ def losses(b):
     b.row("Lost time")
     b.graph("Time stalled", "Share of each thread's time that went into stalls.",
             [Query("pmd_stalled", each("clamp_max(rate(<thread_stalled_seconds>[$__rate_interval]), 1)"),
-                   "{{thread}}")], width=8, unit="percentunit", no_value=NO_THREAD)
+                   WHOSE)], width=8, unit="percentunit", no_value=NO_THREAD)
     b.graph("Availability", "Share of the last hour that no stall took, thread by thread.",
             [Query("pmd_available", f"1 - {each('clamp_max(rate(<thread_stalled_seconds>[1h]), 1)')}",
-                   "{{thread}}")], width=8, unit="percentunit", minimum=None, maximum=1, decimals=4,
+                   WHOSE)], width=8, unit="percentunit", minimum=None, maximum=1, decimals=4,
             no_value=NO_THREAD)
     b.graph("Gaps from 250 us up", "Share of each thread's time lost in gaps that it timed itself, and how many "
             "a second.",
             [Query("pmd_gap_share", each("clamp_max(rate(<thread_gap_time_seconds>[$__rate_interval]), 1)"),
-                   "{{thread}}")], width=8, unit="percentunit", no_value=NO_THREAD)
+                   WHOSE)], width=8, unit="percentunit", no_value=NO_THREAD)
     b.graph("Gaps a second", "Self-timed gaps from 250 us up.",
-            [Query("pmd_gaps", each("rate(<thread_gaps_total>[$__rate_interval])"), "{{thread}}")],
+            [Query("pmd_gaps", each("rate(<thread_gaps_total>[$__rate_interval])"), WHOSE)],
             width=8, unit="ops", no_value=NO_THREAD)
     b.graph("Longest gap", "Longest gap of each thread since its start.",
-            [Query("pmd_longest", each("<thread_longest_gap_seconds>"), "{{thread}}")], width=8, unit="s",
+            [Query("pmd_longest", each("<thread_longest_gap_seconds>"), WHOSE)], width=8, unit="s",
             log=True, no_value=NO_THREAD)
     b.graph("One turn in a hundred thousand", "Gap that 99.999 % of the turns stay below, from the histogram.",
-            [Query("pmd_quantile", "histogram_quantile(0.99999, sum by (thread, le) "
-                   "(rate(<thread_gap_bucket_total>[$__rate_interval])))", "{{thread}}")], width=8, unit="s",
+            [Query("pmd_quantile", "histogram_quantile(0.99999, sum by (instance, thread, le) "
+                   "(rate(<thread_gap_bucket_total>[$__rate_interval])))", WHOSE)], width=8, unit="s",
             log=True, no_value="the threads do not turn")
 
 
@@ -129,10 +130,10 @@ def work(b):
             [Query("pmd_time", "sum by (mode) (rate(<thread_time_seconds>[$__rate_interval]))", "{{mode}}")],
             width=8, is_stacked=True, unit="short", no_value=NO_THREAD)
     b.graph("Turns of the loop", "Iterations a second.",
-            [Query("pmd_turns", each("rate(<thread_iterations_total>[$__rate_interval])"), "{{thread}}")],
+            [Query("pmd_turns", each("rate(<thread_iterations_total>[$__rate_interval])"), WHOSE)],
             width=8, unit="ops", no_value=NO_THREAD)
     b.graph("In flight", "Packets received and not yet sent or dropped.",
-            [Query("pmd_in_flight", each("<thread_in_flight_packets>"), "{{thread}}")], width=8,
+            [Query("pmd_in_flight", each("<thread_in_flight_packets>"), WHOSE)], width=8,
             no_value=NO_THREAD)
 
 

@@ -14,8 +14,8 @@ def per(labels, metric):
 
 
 def batch(way):
-    return (f"{per('thread', f'thread_{way}_packets_total')} / "
-            f"clamp_min({per('thread', f'thread_{way}_batches_total')}, 1e-9)")
+    return (f"{per('instance, thread', f'thread_{way}_packets_total')} / "
+            f"clamp_min({per('instance, thread', f'thread_{way}_batches_total')}, 1e-9)")
 
 
 def now(b):
@@ -48,28 +48,28 @@ def now(b):
 def traffic(b):
     b.row("Traffic")
     b.graph("Received by port", "Packets a second that came in.",
-            [Query("sw_port_rx", per("port", "port_rx_packets_total"), "{{port}}")], unit="pps",
+            [Query("sw_port_rx", per("instance, port", "port_rx_packets_total"), "{{instance}} {{port}}")], unit="pps",
             no_value="no port")
     b.graph("Sent by port", "Packets a second that went out.",
-            [Query("sw_port_tx", per("port", "port_tx_packets_total"), "{{port}}")], unit="pps",
+            [Query("sw_port_tx", per("instance, port", "port_tx_packets_total"), "{{instance}} {{port}}")], unit="pps",
             no_value="no port")
     b.graph("Bandwidth by port", "Bytes a second; the thread's frames without checksum.",
-            [Query("sw_port_rx_bytes", per("port", "port_rx_bytes_total"), "{{port}} in"),
-             Query("sw_port_tx_bytes", per("port", "port_tx_bytes_total"), "{{port}} out")], unit="Bps",
+            [Query("sw_port_rx_bytes", per("instance, port", "port_rx_bytes_total"), "{{instance}} {{port}} in"),
+             Query("sw_port_tx_bytes", per("instance, port", "port_tx_bytes_total"), "{{instance}} {{port}} out")], unit="Bps",
             no_value="no port")
     b.graph("Received and sent by thread", "Packets a second of each thread.",
-            [Query("sw_thread_rx", per("thread", "thread_rx_packets_total"), "{{thread}} received"),
-             Query("sw_thread_tx", per("thread", "thread_tx_packets_total"), "{{thread}} sent")],
+            [Query("sw_thread_rx", per("instance, thread", "thread_rx_packets_total"), "{{instance}} {{thread}} received"),
+             Query("sw_thread_tx", per("instance, thread", "thread_tx_packets_total"), "{{instance}} {{thread}} sent")],
             unit="pps", no_value="no thread")
     b.graph("Busy share", "Busy share of the time that a thread polled.",
-            [Query("sw_busy", 'sum by (thread) (rate(<thread_time_seconds|mode="busy">[$__rate_interval])) '
-                   '/ clamp_min(sum by (thread) '
-                   '(rate(<thread_time_seconds|mode=~"busy|idle">[$__rate_interval])), 1e-9)', "{{thread}}")],
+            [Query("sw_busy", 'sum by (instance, thread) (rate(<thread_time_seconds|mode="busy">[$__rate_interval])) '
+                   '/ clamp_min(sum by (instance, thread) '
+                   '(rate(<thread_time_seconds|mode=~"busy|idle">[$__rate_interval])), 1e-9)', "{{instance}} {{thread}}")],
             unit="percentunit", maximum=1, no_value="no thread")
     b.graph("Packets per batch", "Average packets of a receive burst and of a transmit burst; 0 without "
             "traffic. Small batches cost more cycles a packet.",
-            [Query("sw_batch_rx", batch("rx"), "{{thread}} received"),
-             Query("sw_batch_tx", batch("tx"), "{{thread}} sent")], no_value="no thread")
+            [Query("sw_batch_rx", batch("rx"), "{{instance}} {{thread}} received"),
+             Query("sw_batch_tx", batch("tx"), "{{instance}} {{thread}} sent")], no_value="no thread")
 
 
 def caches(b):
@@ -95,24 +95,24 @@ def losses(b):
             [Query("sw_drops", per("reason", "thread_drops_packets_total"), "{{reason}}")], unit="pps",
             is_stacked=True, no_value="no thread")
     b.graph("Drops by port", "Packets a second that were dropped on the way into or out of each port.",
-            [Query("sw_port_drops", per("port", "port_drops_packets_total"), "{{port}}")], unit="pps",
+            [Query("sw_port_drops", per("instance, port", "port_drops_packets_total"), "{{instance}} {{port}}")], unit="pps",
             no_value="no port")
     b.graph("Port errors", "Errors that the devices count. rx_missed: the queue was full, because the PMD "
             "was too slow or away.",
-            [Query("sw_errors", per("port, error", "port_errors_packets_total"), "{{port}} {{error}}")],
+            [Query("sw_errors", per("instance, port, error", "port_errors_packets_total"), "{{instance}} {{port}} {{error}}")],
             unit="pps", no_value="no port")
     b.graph("Malformed frames and transmit retries", "Malformed frames a second, dropped or not, and "
             "repeated tries to send.",
             [Query("sw_malformed", "sum(rate(<thread_malformed_packets_total>[$__rate_interval]))",
                    "malformed frames"),
-             Query("sw_retries", per("port", "port_tx_retries_total"), "{{port}} retries")],
+             Query("sw_retries", per("instance, port", "port_tx_retries_total"), "{{instance}} {{port}} retries")],
             unit="ops", no_value="no thread")
 
 
 def ports(b):
     b.row("Ports")
     b.timeline("Links", "Link of each port: up, down, or unknown where the device can't tell.",
-               Query("sw_link", "max by (instance, switch, port) (<port_link>)", "{{port}}"), LINK_MAPPING,
+               Query("sw_link", "max by (instance, switch, port) (<port_link>)", "{{instance}} {{port}}"), LINK_MAPPING,
                height=6, no_value="no port")
     by_port = "max by (instance, switch, port) "
     b.table("Ports", "Settings and state of each port. Changes: how often its link changed in the time "
@@ -131,30 +131,30 @@ def ports(b):
 def process(b):
     b.row("Process, agent and collectd")
     b.graph("CPU of the process", "Seconds of CPU a second. A PMD that polls takes one whole.",
-            [Query("sw_cpu", "sum by (switch, mode) (rate(<switch_cpu_seconds>[$__rate_interval]))",
-                   "{{switch}} {{mode}}")], width=8, unit="percentunit", is_stacked=True,
+            [Query("sw_cpu", "sum by (instance, switch, mode) (rate(<switch_cpu_seconds>[$__rate_interval]))",
+                   "{{instance}} {{switch}} {{mode}}")], width=8, unit="percentunit", is_stacked=True,
             no_value="not running")
     b.graph("Memory of the process", "Resident memory and address space. Hugepages count in neither's way "
             "alone: resident memory leaves them out.",
-            [Query("sw_rss", "sum by (switch) (<switch_rss_bytes>)", "{{switch}} resident"),
-             Query("sw_vsz", "sum by (switch) (<switch_vsz_bytes>)", "{{switch}} address space")], width=8,
+            [Query("sw_rss", "sum by (instance, switch) (<switch_rss_bytes>)", "{{instance}} {{switch}} resident"),
+             Query("sw_vsz", "sum by (instance, switch) (<switch_vsz_bytes>)", "{{instance}} {{switch}} address space")], width=8,
             unit="bytes", log=True, no_value="not running")
     b.graph("Signs of life", "Age of the control thread's and the agent's last sign of life.",
-            [Query("sw_alive_age", "max by (switch) (<switch_alive_age_seconds>)", "{{switch}} control"),
-             Query("sw_agent_age", "max by (switch) (<agent_alive_age_seconds>)", "{{switch}} agent")],
+            [Query("sw_alive_age", "max by (instance, switch) (<switch_alive_age_seconds>)", "{{instance}} {{switch}} control"),
+             Query("sw_agent_age", "max by (instance, switch) (<agent_alive_age_seconds>)", "{{instance}} {{switch}} agent")],
             width=8, unit="s", no_value="nobody has lived yet")
     b.graph("Agent and relay", "1 while the agent is up, and while collectd relays what it finds; 0: collectd "
             "judges by itself.",
-            [Query("sw_agent_up", "min by (switch) (<agent_up>)", "{{switch}} agent"),
-             Query("sw_relay", "min by (switch) (<relay_active>)", "{{switch}} relay")], width=8, maximum=1)
+            [Query("sw_agent_up", "min by (instance, switch) (<agent_up>)", "{{instance}} {{switch}} agent"),
+             Query("sw_relay", "min by (instance, switch) (<relay_active>)", "{{instance}} {{switch}} relay")], width=8, maximum=1)
     b.graph("Events and notifications", "Events read from the agent, notifications sent, and what of both "
             "was lost.",
-            [Query("sw_events", per("switch", "agent_events_total"), "{{switch}} events"),
-             Query("sw_sent", per("switch", "notifications_sent_total"), "{{switch}} sent"),
-             Query("sw_events_lost", per("switch", "relay_events_lost_total"), "{{switch}} events lost"),
-             Query("sw_lost_notifications", per("switch", "notifications_lost_total"),
-                   "{{switch}} notifications lost"),
-             Query("sw_queued", "sum by (switch) (<notifications_queued>)", "{{switch}} waiting")],
+            [Query("sw_events", per("instance, switch", "agent_events_total"), "{{instance}} {{switch}} events"),
+             Query("sw_sent", per("instance, switch", "notifications_sent_total"), "{{instance}} {{switch}} sent"),
+             Query("sw_events_lost", per("instance, switch", "relay_events_lost_total"), "{{instance}} {{switch}} events lost"),
+             Query("sw_lost_notifications", per("instance, switch", "notifications_lost_total"),
+                   "{{instance}} {{switch}} notifications lost"),
+             Query("sw_queued", "sum by (instance, switch) (<notifications_queued>)", "{{instance}} {{switch}} waiting")],
             width=8, unit="short")
     b.graph("Cost of reading", "Time that collectd's read callback took, and a round of all values.",
             [Query("sw_read", "max by (instance) (<read_duration_seconds>)", "{{instance}} callback"),

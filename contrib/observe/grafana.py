@@ -27,7 +27,8 @@ STATE_MAPPING = mapping(THREAD_STATES, STATE_COLORS)
 STATUS_MAPPING = mapping(SWITCH_STATUS, STATUS_COLORS)
 LINK_MAPPING = mapping({1: "up", 0: "down", -1: "unknown"},
                        {"up": GREEN, "down": RED, "unknown": "#6e7075"})
-YES_MAPPING = mapping({1: "yes", 0: "no"}, {"yes": GREEN, "no": ORANGE})
+YES_MAPPING = mapping({1: "yes", 0: "no", -1: "unknown"},
+                      {"yes": GREEN, "no": ORANGE, "unknown": "#6e7075"})
 
 
 def steps(*pairs):
@@ -129,7 +130,7 @@ class Board:
                 defaults[key] = value
         self.panel("timeseries", title, description, queries, width, height, defaults, {
             "legend": {"displayMode": "table", "placement": "bottom", "showLegend": True,
-                       "calcs": ["mean", "max"]},
+                       "calcs": ["max"] if is_bars else ["mean", "max"]},
             "tooltip": {"mode": "multi", "sort": "desc"}})
 
     def timeline(self, title, description, query, mappings, width=24, height=7, no_value="no data"):
@@ -193,7 +194,7 @@ class Board:
         query = f"label_values({expand(source, before)}, {name})"
         return {
             "name": name, "label": name.capitalize(), "type": "query", "datasource": DATASOURCE,
-            "query": {"query": query, "refId": "variable-" + name}, "definition": query,
+            "query": {"query": query, "refId": "variable-" + name},
             "refresh": 2, "sort": 1, "multi": True, "includeAll": True, "allValue": ".+", "regex": "",
             "hide": 0, "skipUrlSync": False, "options": [],
             "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
@@ -222,7 +223,7 @@ class Board:
             "templating": {"list": [{
                 "name": "datasource", "label": "Data source", "type": "datasource",
                 "query": "prometheus", "refresh": 1, "regex": "", "multi": False, "includeAll": False,
-                "hide": 0, "skipUrlSync": False, "options": [], "current": {},
+                "hide": 0, "skipUrlSync": False, "options": [],
             }, *map(self._variable, self.variables)]},
             "panels": self.panels,
         }

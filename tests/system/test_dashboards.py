@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from lib import dashlint
+from lib.process import built
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 OBSERVE = os.path.join(TOP, "contrib/observe")
@@ -158,6 +159,15 @@ def test_every_query_is_promql(tmp_path):
     assert len(rules) > 100
     path.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}), encoding="utf-8")
     assert f"{len(rules)} rules found" in promtool("check", "rules", str(path))
+
+
+def test_types_of_grafana():
+    tools = built("pictures")
+    if not os.path.isdir(os.path.join(tools, "node_modules")):
+        pytest.skip("Grafana's types are not here: make lint-grafana fetches them with npm")
+    done = subprocess.run(["node", os.path.join(tools, "types.mjs"), BOARDS], capture_output=True, text=True,
+                          check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_provisioning_names_what_is_there():
