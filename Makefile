@@ -9,7 +9,9 @@
 ## make lint            static analysis, house rules, formatting; make format mends the latter
 ## make fuzz            the attach fuzzer; FUZZ_SECONDS=60
 ## make install         DESTDIR= PREFIX=/usr/local
-## make lib | switch | agent | plugin | cli | tests     one room
+## make man             the manual pages, where scdoc is
+## make deb             Debian packages, into build/deb; make check-deb tries them in a clean Debian
+## make lib | switch | agent | plugin | cli | ves | tests     one room
 ## make clean | distclean | deps
 ##
 ## Variables: CC=clang, CFLAGS, CPPFLAGS, LDFLAGS, BUILD=folder, SANITIZE=address,undefined or
@@ -63,11 +65,12 @@ deps_test := $(filter tests unit stress check% bench,$(goals))
 deps_bench := $(filter bench,$(goals))
 deps_lint := $(filter lint% format,$(goals))
 deps_fuzz := $(filter fuzz,$(goals))
-dep_groups := build $(foreach g,run test bench lint fuzz,$(if $(deps_$g),$g))
+deps_deb := $(filter deb check-deb,$(goals))
+dep_groups := build $(foreach g,run test bench lint fuzz deb,$(if $(deps_$g),$g))
 
 # --- configuration -----------------------------------------------------------------
 
-no_config := help clean distclean format lint-rules lint-shell deps
+no_config := help clean distclean format lint-rules lint-observe lint-shell deps deb check-deb
 ifneq ($(filter-out $(no_config),$(goals)),)
 
 include $(BUILD)/config.mk
@@ -117,7 +120,8 @@ link = $(CC) $(PMDP_CFLAGS) $(CFLAGS) $(PMDP_LDFLAGS) $(LDFLAGS) -o $@ $(1) $(LI
 
 # Written anew only when something changed; every object depends on it, so that other
 # flags mean other objects.
-build_flags := $(strip $(CPPFLAGS) $(PMDP_CFLAGS) $(CFLAGS) $(LDFLAGS))
+# The folder that a package is built in is no part of what it is.
+build_flags := $(filter-out -ffile-prefix-map=%,$(strip $(CPPFLAGS) $(PMDP_CFLAGS) $(CFLAGS) $(LDFLAGS)))
 $(BUILD)/build_info.h: contrib/scripts/build-info.sh FORCE
 	@mkdir -p $(@D)
 	@CC='$(CC)' VERSION='$(VERSION)' FLAGS='$(subst ','\'',$(build_flags))' $< $@
@@ -129,10 +133,11 @@ $(O)/%.o: %.c $(BUILD)/build_info.h
 
 # --- rooms -------------------------------------------------------------------------
 
-rooms := lib switch agent collectd-plugin cli tests
+rooms := lib switch agent collectd-plugin cli ves tests
 objects :=
 programs :=
-include contrib/install.mk $(rooms:%=%/module.mk) contrib/lint.mk
+include contrib/install.mk $(rooms:%=%/module.mk) docs/man/module.mk contrib/packaging/module.mk \
+	contrib/lint.mk
 
 all: $(programs)
 
@@ -157,7 +162,7 @@ bench: all tools bench-programs
 	@$(script_env) tests/bench/run.sh
 
 deps:
-	@$(deps_script) build run test bench lint fuzz
+	@$(deps_script) build run test bench lint fuzz deb
 
 clean:
 	rm -rf $(BUILD)

@@ -198,13 +198,15 @@ static void set_owner(const struct ag_ctl *ctl)
 {
 	const struct ag_agent *agent = ctl->instance->agent;
 	const struct group *group = agent->config.group[0] ? getgrnam(agent->config.group) : NULL;
-	struct stat st;
+	struct stat st, own;
 
+	if (stat(ctl->path, &own) || (!group && stat(agent->rundir, &st)))
+		return;
 	if (group)
 		st.st_gid = group->gr_gid;
-	else if (stat(agent->rundir, &st))
-		return;
-	if (chown(ctl->path, (uid_t)-1, st.st_gid) || chmod(ctl->path, 0660))
+	// As a service it may not call chown(): the run directory has set the group already.
+	if ((own.st_gid != st.st_gid && chown(ctl->path, (uid_t)-1, st.st_gid)) ||
+	    chmod(ctl->path, 0660))
 		ag_log(AG_WARNING,
 		       "%s: group and mode 0660 can't be set: %s; others may not reach it",
 		       ctl->path, strerror(errno));

@@ -39,6 +39,8 @@ static void run_helper(struct ag_hook *hook, int fd)
 	// A group of its own: Ctrl-C is meant for the agent; the helper ends when its socket does.
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, "pmdpulse-hook");
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL,
+	      0UL); // hooks get none of the agent's
 	ag_prio_reset();
 	ag_log_plain();
 	ag_hook_serve(fd, hook->path, hook->timeout_ms, hook->counts);

@@ -136,14 +136,15 @@ static bool put_settings(const struct ag_config *config, const char *wanted, yaj
 	yajl_gen_map_open(gen);
 	pmdp_json_key(gen, "settings");
 	yajl_gen_array_open(gen);
-	for (uint32_t i = 0; ag_config_get(config, i, &key, &help, value, sizeof(value)); i++) {
+	for (uint32_t i = 0;
+	     pmdp_settings_get(&ag_settings, config, i, &key, &help, value, sizeof(value)); i++) {
 		if (wanted && strcmp(wanted, key))
 			continue;
 		is_found = true;
 		yajl_gen_map_open(gen);
 		pmdp_json_kv_text(gen, "key", key);
 		pmdp_json_kv_text(gen, "value", value);
-		ag_config_get(&defaults, i, &key, NULL, value, sizeof(value));
+		pmdp_settings_get(&ag_settings, &defaults, i, &key, NULL, value, sizeof(value));
 		pmdp_json_kv_text(gen, "default", value);
 		pmdp_json_kv_text(gen, "help", help);
 		yajl_gen_map_close(gen);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,85 +29,14 @@ static void print_version(void)
 static void print_help(void)
 {
 	fputs(usage_head, stdout);
-	ag_config_help(stdout);
+	pmdp_settings_help(&ag_settings, stdout);
 	fputs(usage_tail, stdout);
-}
-
-// "-c FILE", "-cFILE": the last one counts. NULL: none. *out_is_wrong: -c without a file.
-static const char *file_option(int argc, char **argv, bool *out_is_wrong)
-{
-	const char *file = NULL;
-
-	for (int i = 1; i < argc; i++) {
-		if (strncmp(argv[i], "-c", 2))
-			continue;
-		if (argv[i][2])
-			file = argv[i] + 2;
-		else if (i + 1 < argc)
-			file = argv[++i];
-		else
-			*out_is_wrong = true;
-	}
-	return file;
-}
-
-// One option and, for "--key value", the argument after it. Returns how many were used, or 0.
-static int take_option(struct ag_config *config, int argc, char **argv, int i, uint64_t *list_seen)
-{
-	char error[AG_ERROR_BYTES];
-	char joined[AG_PATH_BYTES + 64];
-	const char *arg = argv[i];
-	int used = 1;
-
-	if (!strncmp(arg, "-c", 2))
-		return arg[2] ? 1 : 2;
-	if (strncmp(arg, "--", 2) || !arg[2]) {
-		ag_log(AG_ERROR, "%s: not an option; --help lists them", arg);
-		return 0;
-	}
-	arg += 2;
-	if (!strchr(arg, '=') && ag_config_has_key(arg) && i + 1 < argc) {
-		snprintf(joined, sizeof(joined), "%s=%s", arg, argv[i + 1]);
-		arg = joined;
-		used = 2;
-	}
-	if (ag_config_arg(config, arg, list_seen, error, sizeof(error))) {
-		ag_log(AG_ERROR, "%s", error);
-		return 0;
-	}
-	return used;
-}
-
-static bool read_settings(struct ag_config *config, int argc, char **argv)
-{
-	char error[AG_ERROR_BYTES];
-	bool is_wrong = false;
-	uint64_t list_seen = 0;
-	const char *file = file_option(argc, argv, &is_wrong);
-
-	if (is_wrong) {
-		ag_log(AG_ERROR, "-c: a file name is missing");
-		return false;
-	}
-	ag_config_init(config);
-	int rc = ag_config_file(config, file ? file : AG_CONFIG_FILE, error, sizeof(error));
-	if (rc && (file || rc != -ENOENT)) {
-		ag_log(AG_ERROR, "%s", error);
-		return false;
-	}
-	for (int i = 1; i < argc;) {
-		int used = take_option(config, argc, argv, i, &list_seen);
-
-		if (!used)
-			return false;
-		i += used;
-	}
-	return true;
 }
 
 int main(int argc, char **argv)
 {
 	static struct ag_agent agent;
+	char error[PMDP_SETTINGS_ERROR_BYTES];
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -121,7 +49,9 @@ int main(int argc, char **argv)
 		}
 	}
 	ag_log_init(false);
-	if (!read_settings(&agent.config, argc, argv)) {
+	ag_config_init(&agent.config);
+	if (pmdp_settings_main(&ag_settings, &agent.config, argc, argv, error, sizeof(error))) {
+		ag_log(AG_ERROR, "%s", error);
 		ag_log_fini(100);
 		return EXIT_USAGE;
 	}

@@ -101,6 +101,7 @@ void cp_tell(struct cp_instance *instance, const struct pmdp_incident *incident)
 	if (incident->phase == PMDP_PHASE_CLEAR) {
 		count(numbers->n_cleared, PMDP_N_CAUSES, incident->cause, 1);
 		count(numbers->cleared_ns, PMDP_N_CAUSES, incident->cause, incident->duration_ns);
+		cp_tally_add(&instance->tally, incident);
 	}
 	if (incident->thread_name[0] != 0 &&
 	    !cp_select_match(&cp_config.threads, incident->thread_name))

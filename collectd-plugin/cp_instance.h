@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cp_tally.h"
 #include "pmdp_names.h"
 #include "pmdpulse.h"
 
@@ -41,6 +42,7 @@ struct cp_relay_numbers {
 struct cp_instance {
 	char name[PMDP_INSTANCE_BYTES];
 	struct cp_relay_numbers numbers;
+	struct cp_tally tally;
 	struct cp_relay *relay;     // the look thread's
 	struct cp_sampler *sampler; // the values thread's
 };

@@ -61,7 +61,8 @@ static void emit_switch(const struct cp_object *object, const struct cp_sample *
 	}
 }
 
-static void emit_threads(const struct cp_object *of, const struct cp_sample *sample)
+static void emit_threads(const struct cp_object *of, const struct cp_sample *sample,
+			 struct cp_tally *tally)
 {
 	size_t n = 0, n_max = sample->n_threads;
 	const char **names = calloc(n_max + 1, sizeof(*names)),
@@ -80,9 +81,12 @@ static void emit_threads(const struct cp_object *of, const struct cp_sample *sam
 		slots[n++] = thread->slot;
 	}
 	if (n > 0 && cp_label_set_fill(set, of->label, names, slots, n, labels) == 0)
-		for (size_t i = 0; i < n; i++)
-			cp_emit_thread(&(struct cp_object){labels[i], of->time, of->interval},
-				       threads[i], sample);
+		for (size_t i = 0; i < n; i++) {
+			const struct cp_object object = {labels[i], of->time, of->interval};
+
+			cp_emit_thread(&object, threads[i], sample);
+			cp_emit_tally(&object, names[i], tally);
+		}
 	cp_label_set_free(set);
 	free(slots);
 	free(threads);
@@ -125,7 +129,7 @@ static void do_instance(struct cp_instance *instance, const struct cp_round *rou
 		return;
 	sample = cp_sampler_step(instance->sampler);
 	emit_switch(&object, sample);
-	emit_threads(&object, sample);
+	emit_threads(&object, sample, &instance->tally);
 	emit_ports(&object, sample);
 	cp_emit_relay(&object, &instance->numbers, sample->now_ns);
 }

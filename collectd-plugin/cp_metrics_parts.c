@@ -3,6 +3,7 @@
 #include "cp_metrics_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 static double ns_to_s(uint64_t ns)
 {
@@ -86,6 +87,33 @@ void cp_emit_thread(const struct cp_object *object, const struct cp_thread *thre
 	emit_drops(object, CP_T_THREAD_DROPS, counters + PMDP_C_DROP0);
 	cp_gauge(object, CP_T_THREAD_IN_FLIGHT, NULL, (double)counters[PMDP_C_IN_FLIGHT]);
 	cp_gauge(object, CP_T_THREAD_RXQS, NULL, (double)counters[PMDP_C_N_RXQ]);
+}
+
+void cp_emit_tally(const struct cp_object *object, const char *thread_name, struct cp_tally *tally)
+{
+	size_t n_rows = cp_tally_count(tally);
+	uint64_t n, ns, plain_n[PMDP_N_CAUSES] = {0}, plain_ns[PMDP_N_CAUSES] = {0};
+
+	for (size_t i = 0; i < n_rows; i++) {
+		struct cp_tally_row *row = &tally->rows[i];
+
+		if (strcmp(row->thread_name, thread_name) != 0)
+			continue;
+		cp_tally_take(row, &n, &ns);
+		if (!row->has_culprit && row->cause < PMDP_N_CAUSES) {
+			plain_n[row->cause] = n;
+			plain_ns[row->cause] = ns;
+			continue;
+		}
+		cp_count(object, CP_T_THREAD_INCIDENTS, row->detail, n);
+		cp_gauge(object, CP_T_THREAD_INCIDENT_TIME, row->detail, ns_to_s(ns));
+	}
+	for (uint32_t cause = 0; cause < PMDP_N_CAUSES; cause++) {
+		const char *name = pmdp_cause_name(cause);
+
+		cp_count(object, CP_T_THREAD_INCIDENTS, name, plain_n[cause]);
+		cp_gauge(object, CP_T_THREAD_INCIDENT_TIME, name, ns_to_s(plain_ns[cause]));
+	}
 }
 
 static double link_value(uint32_t state)

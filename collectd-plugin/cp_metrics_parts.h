@@ -13,6 +13,8 @@
 
 void cp_emit_thread(const struct cp_object *object, const struct cp_thread *thread,
 		    const struct cp_sample *sample);
+// What stopped the thread of that name.
+void cp_emit_tally(const struct cp_object *object, const char *thread_name, struct cp_tally *tally);
 void cp_emit_port(const struct cp_object *object, const struct pmdp_port_body *port);
 void cp_emit_relay(const struct cp_object *object, struct cp_relay_numbers *numbers,
 		   uint64_t now_ns);

@@ -76,6 +76,9 @@ const struct cp_type cp_types[CP_N_TYPES] = {
 	T(THREAD_IN_FLIGHT, "thread_in_flight", "received, not yet sent or dropped",
 	  GAUGE("packets", 0, NAN)),
 	T(THREAD_RXQS, "thread_rxqs", "receive queues that it polls", GAUGE("value", 0, NAN)),
+	T(THREAD_INCIDENTS, "thread_incidents", "cleared, by cause and culprit", COUNT("value")),
+	T(THREAD_INCIDENT_TIME, "thread_incident_time",
+	  "durations of cleared incidents, by cause and culprit", GAUGE("seconds", 0, NAN)),
 
 	// Ports: plugin instance INSTANCE:PORT.
 	T(PORT_LINK, "port_link", "1 up, 0 down, -1 unknown", GAUGE("value", -1, 1)),

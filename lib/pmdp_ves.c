@@ -2,14 +2,13 @@
 // Copyright (c) 2026 the pmdpulse authors
 #include "pmdp_ves.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmdp_json.h"
 #include "pmdp_text.h"
+#include "pmdp_ves_internal.h"
 
 // Both as plain JSON text and when that text is escaped once more as a string: collectd's write_http
 // cuts a notification at 4095 bytes.
@@ -70,47 +69,6 @@ static const char *source_type_of(uint32_t kind)
 	}
 }
 
-static const char *interface_of(const struct pmdp_incident *incident)
-{
-	if (incident->object[0])
-		return incident->object;
-	return incident->thread_name[0] ? incident->thread_name : incident->instance;
-}
-
-static int kv_cut(yajl_gen gen, const char *key, const char *value, size_t max_bytes)
-{
-	char text[3 * PMDP_MESSAGE_BYTES];
-
-	pmdp_text_clean(text, max_bytes < sizeof(text) ? max_bytes : sizeof(text), value);
-	return pmdp_json_kv_text(gen, key, text);
-}
-
-static int header(yajl_gen gen, const struct pmdp_incident *incident,
-		  const struct pmdp_ves_source *source)
-{
-	const char *host = source->host && source->host[0] ? source->host : "unknown";
-	const char *reporter = source->reporter && source->reporter[0] ? source->reporter
-								       : "pmdpulse";
-	char name[64];
-	int rc = pmdp_json_key(gen, "commonEventHeader");
-
-	snprintf(name, sizeof(name), "Fault_pmdpulse_%s", pmdp_kind_name(incident->kind));
-	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
-	rc = rc ? rc : pmdp_json_kv_text(gen, "domain", "fault");
-	rc = rc ? rc : pmdp_json_kv_text(gen, "eventId", incident->id);
-	rc = rc ? rc : pmdp_json_kv_text(gen, "eventName", name);
-	rc = rc ? rc : pmdp_json_kv_text(gen, "eventType", "platform");
-	rc = rc ? rc : pmdp_json_kv_u64(gen, "startEpochMicrosec", incident->started_realtime_us);
-	rc = rc ? rc : pmdp_json_kv_u64(gen, "lastEpochMicrosec", incident->emitted_realtime_us);
-	rc = rc ? rc : pmdp_json_kv_text(gen, "priority", priority_of(incident));
-	rc = rc ? rc : kv_cut(gen, "reportingEntityName", reporter, 128);
-	rc = rc ? rc : pmdp_json_kv_u64(gen, "sequence", incident->seq);
-	rc = rc ? rc : kv_cut(gen, "sourceName", host, 256);
-	rc = rc ? rc : pmdp_json_kv_text(gen, "version", "4.1");
-	rc = rc ? rc : pmdp_json_kv_text(gen, "vesEventListenerVersion", "7.2.1");
-	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
-}
-
 // The schema's additional information is a map of strings.
 static int kv_evidence(yajl_gen gen, const struct pmdp_evidence *evidence)
 {
@@ -132,24 +90,8 @@ static int kv_evidence(yajl_gen gen, const struct pmdp_evidence *evidence)
 	return pmdp_json_kv_text(gen, evidence->key, text);
 }
 
-static int kv_u64_text(yajl_gen gen, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return pmdp_json_kv_text(gen, key, text);
-}
-
-static int kv_seconds_text(yajl_gen gen, const char *key, uint64_t ns)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-	return pmdp_json_kv_text(gen, key, text);
-}
-
 static int additional(yajl_gen gen, const struct pmdp_incident *incident,
-		      const struct extent *extent)
+		      const struct pmdp_ves_source *source, const struct extent *extent)
 {
 	uint32_t n = incident->n_evidence < extent->n_evidence ? incident->n_evidence
 							       : extent->n_evidence;
@@ -158,40 +100,45 @@ static int additional(yajl_gen gen, const struct pmdp_incident *incident,
 	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
 	rc = rc ? rc : pmdp_json_kv_text(gen, "instance", incident->instance);
 	rc = rc ? rc : pmdp_json_kv_text(gen, "phase", pmdp_phase_name(incident->phase));
-	rc = rc ? rc : kv_seconds_text(gen, "duration_s", incident->duration_ns);
+	if (source->n_lost)
+		rc = rc ? rc : pmdp_ves_u64(gen, PMDP_VES_LOST_KEY, source->n_lost);
+	rc = rc ? rc : pmdp_ves_seconds(gen, "duration_s", incident->duration_ns);
 	rc = rc ? rc : pmdp_json_kv_text(gen, "cause", pmdp_cause_name(incident->cause));
 	rc = rc ? rc : pmdp_json_kv_text(gen, "state", pmdp_state_name(incident->state));
 	if (!rc && incident->thread_tid) {
-		rc = kv_u64_text(gen, "tid", incident->thread_tid);
+		rc = pmdp_ves_u64(gen, "tid", incident->thread_tid);
 		if (!rc && incident->thread_core >= 0)
-			rc = kv_u64_text(gen, "core", (uint64_t)incident->thread_core);
+			rc = pmdp_ves_u64(gen, "core", (uint64_t)incident->thread_core);
 	}
 	if (!rc && extent->has_culprit && (incident->culprit_pid || incident->culprit_comm[0])) {
-		rc = kv_cut(gen, "culprit", incident->culprit_comm, 3 * PMDP_COMM_BYTES);
-		rc = rc ? rc : kv_u64_text(gen, "culprit_pid", incident->culprit_pid);
-		rc = rc ? rc : kv_u64_text(gen, "culprit_tid", incident->culprit_tid);
-		rc = rc ? rc : kv_cut(gen, "culprit_class", incident->culprit_class, 64);
-		rc = rc ? rc : kv_seconds_text(gen, "culprit_took_s", incident->culprit_took_ns);
+		rc = pmdp_ves_text(gen, "culprit", incident->culprit_comm, 3 * PMDP_COMM_BYTES);
+		rc = rc ? rc : pmdp_ves_u64(gen, "culprit_pid", incident->culprit_pid);
+		rc = rc ? rc : pmdp_ves_u64(gen, "culprit_tid", incident->culprit_tid);
+		rc = rc ? rc : pmdp_ves_text(gen, "culprit_class", incident->culprit_class, 64);
+		rc = rc ? rc : pmdp_ves_seconds(gen, "culprit_took_s", incident->culprit_took_ns);
 	}
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = kv_evidence(gen, &incident->evidence[i]);
 	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
 }
 
-static int fault(yajl_gen gen, const struct pmdp_incident *incident, const struct extent *extent)
+static int fault(yajl_gen gen, const struct pmdp_incident *incident,
+		 const struct pmdp_ves_source *source, const struct extent *extent)
 {
 	int rc = pmdp_json_key(gen, "faultFields");
 
 	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
 	rc = rc ? rc : pmdp_json_kv_text(gen, "faultFieldsVersion", "4.0");
 	rc = rc ? rc : pmdp_json_kv_text(gen, "alarmCondition", pmdp_kind_name(incident->kind));
-	rc = rc ? rc : kv_cut(gen, "alarmInterfaceA", interface_of(incident), extent->text_bytes);
+	rc = rc ? rc
+		: pmdp_ves_text(gen, "alarmInterfaceA", pmdp_ves_interface(incident),
+				extent->text_bytes);
 	rc = rc ? rc : pmdp_json_kv_text(gen, "eventCategory", category_of(incident->kind));
 	rc = rc ? rc : pmdp_json_kv_text(gen, "eventSeverity", severity_of(incident));
 	rc = rc ? rc : pmdp_json_kv_text(gen, "eventSourceType", source_type_of(incident->kind));
-	rc = rc ? rc : kv_cut(gen, "specificProblem", incident->message, extent->text_bytes);
+	rc = rc ? rc : pmdp_ves_text(gen, "specificProblem", incident->message, extent->text_bytes);
 	rc = rc ? rc : pmdp_json_kv_text(gen, "vfStatus", "Active");
-	rc = rc ? rc : additional(gen, incident, extent);
+	rc = rc ? rc : additional(gen, incident, source, extent);
 	return rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
 }
 
@@ -209,25 +156,23 @@ static size_t escaped_len(const char *text, size_t len)
 static char *render(const struct pmdp_incident *incident, const struct pmdp_ves_source *source,
 		    const struct extent *extent)
 {
+	const struct pmdp_ves_header header = {
+		.domain = "fault",
+		.event_id = incident->id,
+		.name = pmdp_kind_name(incident->kind),
+		.priority = priority_of(incident),
+		.start_us = incident->started_realtime_us,
+		.last_us = incident->emitted_realtime_us,
+		.sequence = incident->seq,
+	};
 	yajl_gen gen = yajl_gen_alloc(NULL);
-	const unsigned char *text = NULL;
-	char *copy = NULL;
-	size_t len = 0;
 	int rc;
 
 	if (!gen)
 		return NULL;
-	rc = yajl_gen_map_open(gen) != yajl_gen_status_ok;
-	rc = rc ? rc : pmdp_json_key(gen, "event");
-	rc = rc ? rc : yajl_gen_map_open(gen) != yajl_gen_status_ok;
-	rc = rc ? rc : header(gen, incident, source);
-	rc = rc ? rc : fault(gen, incident, extent);
-	rc = rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
-	rc = rc ? rc : yajl_gen_map_close(gen) != yajl_gen_status_ok;
-	if (!rc && yajl_gen_get_buf(gen, &text, &len) == yajl_gen_status_ok)
-		copy = strndup((const char *)text, len);
-	yajl_gen_free(gen);
-	return copy;
+	rc = pmdp_ves_open(gen, &header, source);
+	rc = rc ? rc : fault(gen, incident, source, extent);
+	return pmdp_ves_close(gen, rc);
 }
 
 char *pmdp_ves_fault(const struct pmdp_incident *incident, const struct pmdp_ves_source *source)

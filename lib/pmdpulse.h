@@ -288,8 +288,9 @@ struct pmdp_segment_info {
  * Attach. Blocks on open and pread only.
  * -ENOENT    no such segment
  * -EACCES    the file may not be read
- * -EPERM     its owner is neither root, oneself nor the configured publisher; or not a regular
- *            file, or a symbolic link
+ * -EPERM     its owner is neither root, oneself, the configured publisher nor the user of the
+ *            installed service (pmdpulse for a ring, pmdpulse-agent for incidents); or not a
+ *            regular file, or a symbolic link
  * -EBADMSG   not a segment, or damaged: empty, short, wrong magic, offsets or counts out of bounds
  * -EPROTONOSUPPORT  another ABI version
  * -EINVAL    bad instance name

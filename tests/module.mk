@@ -10,7 +10,7 @@
 # there.
 #
 # A program may use the objects of a room beside libpmdpulse; its name's prefix says which
-# (after test_): sw_ switch, ag_ agent, cp_ collectd-plugin, cli_ the command. The file
+# (after test_): sw_ switch, ag_ agent, cp_ collectd-plugin, cli_ the command, vs_ ves. The file
 # with the room's main() (main.c or *_main.c) is left out.
 
 unit_sources := $(wildcard tests/unit/test_*.c)
@@ -23,7 +23,7 @@ unit_common_sources := $(filter-out $(unit_sources),$(wildcard tests/unit/*.c))
 test_sources := $(unit_sources) $(stress_sources) $(bench_sources) $(tools_sources)
 
 # The thread sanitizer is for lib/ alone: DPDK and collectd are not built for it.
-room_prefixes := sw ag cp cli
+room_prefixes := sw ag cp cli vs
 room_of = $(word 1,$(foreach p,$(room_prefixes),$(if $(filter $p_% test_$p_%,$(notdir $1)),$p)))
 ifneq ($(filter thread,$(SANITIZE)),)
 unit_sources := $(foreach s,$(unit_sources),$(if $(call room_of,$s),,$s))
@@ -44,6 +44,7 @@ $(call room_archive,sw): $(call without_main,$(switch_objects))
 $(call room_archive,ag): $(call without_main,$(agent_objects))
 $(call room_archive,cp): $(call without_main,$(plugin_objects))
 $(call room_archive,cli): $(call without_main,$(cli_objects))
+$(call room_archive,vs): $(call without_main,$(ves_objects))
 $(call room_archive,common): $(common_sources:%.c=$(O)/%.o)
 $(call room_archive,unit): $(unit_common_sources:%.c=$(O)/%.o)
 $(O)/room-%.a:
@@ -54,8 +55,10 @@ sw_cppflags = -Iswitch $(switch_cppflags)
 ag_cppflags = -Iagent $(agent_cppflags)
 cp_cppflags = -Icollectd-plugin $(plugin_cppflags)
 cli_cppflags_tests = -Icli $(cli_cppflags)
+vs_cppflags = -Ives $(ves_cppflags)
 sw_libs = $(switch_libs)
 ag_libs = $(agent_libs)
+vs_libs = $(ves_libs)
 
 $(O)/tests/%.o: ROOM_CPPFLAGS = $(TEST_CPPFLAGS) -I. -Itests/common $(YAJL_CFLAGS) $(CMOCKA_CFLAGS)
 

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 
-ROOMS = ("lib", "switch", "agent", "collectd-plugin", "cli")
+ROOMS = ("lib", "switch", "agent", "collectd-plugin", "cli", "ves")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 GENERATED = ("config.h", "build_info.h")
 
@@ -50,10 +50,12 @@ RULES = [
      r"\bstd(?:err|out)\b|(?<![\w.>])(?:printf|perror|v?syslog|_?exit|abort|signal|sigaction|"
      r"pthread_create|thrd_create)\s*\(",
      "lib/ never prints, exits, starts a thread or touches signals"),
-    ("no-dpdk", r"(?:agent|cli|collectd-plugin)/.*\.[ch]$", "include", r"<(?:rte_|dpdk/)",
+    ("no-dpdk", r"(?:agent|cli|collectd-plugin|ves)/.*\.[ch]$", "include", r"<(?:rte_|dpdk/)",
      "only switch/ may use DPDK"),
-    ("no-collectd", r"(?:switch|agent|cli)/.*\.[ch]$", "include", r"<collectd/",
+    ("no-collectd", r"(?:switch|agent|cli|ves)/.*\.[ch]$", "include", r"<collectd/",
      "only collectd-plugin/ may use collectd"),
+    ("network", r"(?!ves/|tests/).*\.[ch]$", "include", r"<curl/",
+     "only ves/ talks to the network"),
     ("plugin-config", r"collectd-plugin/.*\.[ch]$", "include",
      r'["</](?:config|build_info)\.h[">]',
      "collectd's config.h and ours must not meet"),
@@ -86,6 +88,8 @@ SAMPLES = [
     ("no-dpdk", "collectd-plugin/cp_a.c", "#include <rte_cycles.h>\n"),
     (None, "switch/sw_a.c", "#include <rte_cycles.h>\n"),
     ("no-collectd", "agent/ag_a.c", "#include <collectd/core/daemon/plugin.h>\n"),
+    ("network", "agent/ag_a.c", "#include <curl/curl.h>\n"),
+    (None, "ves/vs_a.c", "#include <curl/curl.h>\n"),
     ("plugin-config", "collectd-plugin/cp_a.c", "#include \"config.h\"\n"),
     ("plugin-config", "collectd-plugin/cp_a.c", "#include \"build_info.h\"\n"),
     (None, "agent/ag_a.c", "#include \"config.h\"\n#include \"build_info.h\"\n"),

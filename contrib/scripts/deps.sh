@@ -9,14 +9,17 @@ set -eu
 packages() {
 	case $1 in
 	build) echo autoconf gcc libc6-dev pkg-config libdpdk-dev libyajl-dev libsystemd-dev \
-		libdw-dev libelf-dev collectd-dev ;;
+		libdw-dev libelf-dev collectd-dev libcurl4-openssl-dev ;;
 	run) echo collectd-core libmicrohttpd12 libprotobuf-c1 procps python3 ;;
 	test) echo libcmocka-dev python3 python3-pytest python3-jsonschema python3-scapy \
 		collectd-core libmicrohttpd12 libprotobuf-c1 ethtool g++ gdb iproute2 iperf3 \
-		iputils-ping procps stress-ng ;;
+		iputils-ping mandoc procps prometheus prometheus-alertmanager python3-yaml scdoc \
+		stress-ng systemd systemd-container ;;
 	bench) echo iproute2 procps stress-ng python3 ;;
-	lint) echo clang clang-format clang-tidy cppcheck shellcheck ;;
+	lint) echo clang clang-format clang-tidy cppcheck shellcheck systemd ;;
 	fuzz) echo clang libclang-rt-14-dev llvm ;;
+	deb) echo debhelper debootstrap dpkg-dev elfutils fakeroot libcurl4-openssl-dev lintian rsync \
+		scdoc systemd systemd-container xz-utils ;;
 	*) echo "deps.sh: no such group: $1" >&2; exit 2 ;;
 	esac
 }

@@ -9,6 +9,7 @@ import time
 import urllib.request
 
 import pytest
+import yaml
 
 from lib import collectd
 from lib.collectd import Collectd
@@ -414,20 +415,18 @@ LoadPlugin write_prometheus
                      for name, kind in documented.items()}
 
 
-def test_relabelling_of_the_documentation():
-    """The rules of docs/metrics.md, applied as Prometheus does, give the labels that they promise."""
-    with open(os.path.join(TOP, "docs/metrics.md"), encoding="utf-8") as file:
-        rules = re.findall(r"source_labels: \[(.*)\]\n *regex: (.*)\n *target_label: (\w+)", file.read())
-    assert len(rules) == 5
+def test_relabelling_of_the_scrape_configuration():
+    """The rules of prometheus.yml, applied as Prometheus does, give the labels of docs/metrics.md."""
+    with open(os.path.join(TOP, "contrib/prometheus/prometheus.yml"), encoding="utf-8") as file:
+        rules = yaml.safe_load(file)["scrape_configs"][0]["metric_relabel_configs"]
 
     def relabel(**labels):
-        for sources, regex, target in rules:
-            found = re.fullmatch(regex, ";".join(labels.get(name.strip(), "")
-                                                 for name in sources.split(",")))
+        for rule in rules:
+            found = re.fullmatch(rule["regex"], ";".join(labels.get(name, "")
+                                                         for name in rule["source_labels"]))
             if found:
-                labels[target] = found[1]
-        return {key: value for key, value in labels.items()
-                if key in ("switch", "thread", "port", "reason", "le")}
+                labels[rule["target_label"]] = found[1] if "replacement" not in rule else ""
+        return {key: value for key, value in labels.items() if value and key != "__name__"}
 
     assert relabel(__name__="collectd_pmdpulse_switch_up", pmdpulse="a.b") == {"switch": "a.b"}
     assert relabel(__name__="collectd_pmdpulse_thread_drops_packets_total",

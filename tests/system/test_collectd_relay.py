@@ -137,6 +137,11 @@ def test_metrics_of_incidents(relay):
     assert sum(cleared.values()) == 1
     time_s = sum(value["seconds"] for key, value in values.items() if key[1] == "incidents_time")
     assert time_s == pytest.approx(0.8, abs=0.05)
+    thread = daemon.wait_value(("default:p1", "thread_incidents"), lambda v: v == 1,
+                               detail=next(name for name, n in cleared.items() if n))
+    assert thread == 1
+    assert not any(value["value"] for key, value in daemon.latest().items()
+                   if key[:2] == ("default:p2", "thread_incidents"))
     assert values["default", "agent_up", ""]["value"] == 1
     assert values["default", "agent_events", ""]["value"] >= 2
     assert values["default", "notifications_lost", ""]["value"] == 0

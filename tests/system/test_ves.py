@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Incidents as VES 7.2.1 fault events, against ONAP's schema; their own JSON beside them."""
+"""Incidents as VES 7.2.1 events, against ONAP's schema; their own JSON beside them."""
 
 import datetime
 import json
@@ -16,11 +16,20 @@ KEYS = ["id", "seq", "kind", "phase", "severity", "instance", "thread", "started
         "emitted_at", "duration_s", "state", "cause", "culprit", "evidence", "message"]
 
 
-@pytest.fixture(scope="module")
-def samples():
+def printed():
     out = subprocess.run([built("tests/tools/ves_samples")], stdout=subprocess.PIPE, timeout=60, check=True)
     text = out.stdout.decode("utf-8")  # strict: no invalid byte comes out, whatever went in
     return [json.loads(line) for line in text.split("\n") if line]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return [line for line in printed() if "incident" in line]
+
+
+@pytest.fixture(scope="module")
+def heartbeat():
+    return printed()[-1]["heartbeat"]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +53,60 @@ def test_ves_is_valid(samples, validator):
         assert list(ves) == ["event"]  # the schema's root asks for nothing: a flat object would pass
         errors = [error.message for error in validator.iter_errors(ves)]
         assert not errors, (errors, sample)
+
+
+def test_state_changes_are_valid(samples, validator):
+    changes = [s for s in samples if s["state_change"]]
+    for sample in changes:
+        assert list(sample["state_change"]) == ["event"]
+        errors = [error.message for error in validator.iter_errors(sample["state_change"])]
+        assert not errors, (errors, sample)
+        header = sample["state_change"]["event"]["commonEventHeader"]
+        assert header["domain"] == "stateChange"
+        assert header["sequence"] == sample["incident"]["seq"]
+        assert header["eventId"].startswith(sample["incident"]["id"])
+
+
+def test_what_changes_a_state(samples):
+    """Kind and phase: old state, new state. Nothing else does."""
+    found = {}
+    for sample in samples:
+        incident = sample["incident"]
+        if not incident["id"].startswith("default-1764"):
+            continue
+        fields = sample["state_change"] and sample["state_change"]["event"]["stateChangeFields"]
+        found[incident["kind"], incident["phase"]] = \
+            fields and (fields["oldState"], fields["newState"])
+    assert {key: value for key, value in found.items() if value} == {
+        ("link", "raise"): ("inService", "outOfService"),
+        ("link", "clear"): ("outOfService", "inService"),
+        ("switch-gone", "raise"): ("inService", "outOfService"),
+        ("switch-stopped", "raise"): ("inService", "maintenance"),
+        ("switch-back", "raise"): ("outOfService", "inService"),
+    }
+    ports = {s["state_change"]["event"]["stateChangeFields"]["stateInterface"] for s in samples
+             if s["state_change"] and s["incident"]["kind"] == "link"}
+    assert {'a"b', "a\\b", "ü", "a/b", "x" * 63} <= ports
+
+
+def test_heartbeat_is_valid(heartbeat, validator):
+    errors = [error.message for error in validator.iter_errors(heartbeat)]
+    assert not errors, (errors, heartbeat)
+    event = heartbeat["event"]
+    assert event["commonEventHeader"]["domain"] == "heartbeat"
+    assert event["commonEventHeader"]["sequence"] == 7
+    assert event["heartbeatFields"]["heartbeatInterval"] == 60
+    assert event["heartbeatFields"]["additionalFields"]['a"b'] == 'a"b'
+
+
+def test_losses_are_told_in_the_event(samples):
+    for sample in samples:
+        told = sample["ves"]["event"]["faultFields"]["alarmAdditionalInformation"] \
+            .get("events_lost_before")
+        assert told in (None, "1", "2", str(2**64 - 1))
+        if sample["state_change"]:
+            fields = sample["state_change"]["event"]["stateChangeFields"]["additionalFields"]
+            assert fields.get("events_lost_before") == told
 
 
 def test_ves_carries_the_incident(samples):

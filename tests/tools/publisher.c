@@ -15,6 +15,7 @@
  *	exit NAME                         release the lane, end
  *	die NAME                          end without a word
  *	port NAME up|down|unknown|del
+ *	miss NAME N                       the port's device lost packets
  *	interval MS
  *	keepalive on|off
  *	hold / resume                     housekeeping
@@ -215,6 +216,7 @@ static void *work(void *arg)
 	pthread_mutex_unlock(&worker->lock);
 	if (rc)
 		return NULL;
+	lane->body.counters[PMDP_C_KEEPALIVE] = 1;
 	pmdp_lane_polling(lane);
 	do {
 		if (worker->is_busy)
@@ -308,15 +310,30 @@ static const char *set_port(const char *name, const char *state)
 		port->name[0] = 0;
 		return NULL;
 	}
+	uint32_t old_state = port->body.link_state;
+
 	port->body.link_state = !strcmp(state, "up")     ? PMDP_LINK_UP
 				: !strcmp(state, "down") ? PMDP_LINK_DOWN
 							 : PMDP_LINK_UNKNOWN;
+	port->body.counters[PMDP_P_LINK_CHANGES] += !is_new && port->body.link_state != old_state;
 	if (!is_new) {
 		pmdp_port_publish(publisher, port->slot, &port->body);
 		return NULL;
 	}
 	port->slot = pmdp_port_claim(publisher, &port->body);
 	return port->slot < 0 ? strerror(-port->slot) : NULL;
+}
+
+static const char *miss_packets(const char *name, uint64_t n)
+{
+	for (struct port *port = ports; port < ports + MAX_PORTS; port++) {
+		if (strcmp(port->name, name))
+			continue;
+		port->body.counters[PMDP_P_RX_MISSED] += n;
+		pmdp_port_publish(publisher, port->slot, &port->body);
+		return NULL;
+	}
+	return "no such port";
 }
 
 static const struct {
@@ -340,6 +357,8 @@ static const char *obey_line(const char *word, char *args[3], bool *is_held, boo
 		return add_worker(args[0], *args[1] ? atoi(args[1]) : -1, args[2]);
 	if (!strcmp(word, "port"))
 		return set_port(args[0], args[1]);
+	if (!strcmp(word, "miss"))
+		return miss_packets(args[0], n1);
 	if (!strcmp(word, "interval")) {
 		int rc = pmdp_publisher_set_interval(publisher,
 						     strtoull(args[0], NULL, 10) * NS_PER_MS);

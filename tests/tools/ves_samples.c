@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * Print incidents of every kind and phase, with plain and with hostile names, one a line:
- * {"incident": {...}, "ves": {...}}. A test validates them against the schema.
+ * {"incident": {...}, "ves": {...}, "state_change": {...} or null}; last a {"heartbeat": {...}}. A
+ * test validates them against the schema.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,19 +76,49 @@ static void make(struct pmdp_incident *incident, uint32_t kind, uint32_t phase, 
 	pmdp_incident_compose(incident);
 }
 
-static void print(const struct pmdp_incident *incident, const char *host)
+static void no_memory(void)
 {
-	const struct pmdp_ves_source source = {.host = host, .reporter = "pmdpulse-agent"};
+	fprintf(stderr, "no memory\n");
+	exit(1);
+}
+
+static void print(const struct pmdp_incident *incident, const char *host, uint64_t n_lost)
+{
+	const struct pmdp_ves_source source = {
+		.host = host, .reporter = "pmdpulse-agent", .n_lost = n_lost};
 	char *json = pmdp_json_incident_line(incident);
 	char *ves = pmdp_ves_fault(incident, &source);
+	char *state = pmdp_ves_state_change(incident, &source);
 
-	if (!json || !ves) {
-		fprintf(stderr, "no memory\n");
-		exit(1);
-	}
-	printf("{\"incident\": %s, \"ves\": %s}\n", json, ves);
+	if (!json || !ves || !state != !pmdp_ves_is_state_change(incident))
+		no_memory();
+	printf("{\"incident\": %s, \"ves\": %s, \"state_change\": %s}\n", json, ves,
+	       state ? state : "null");
 	free(json);
 	free(ves);
+	free(state);
+}
+
+static void print_heartbeat(void)
+{
+	const struct pmdp_ves_source source = {.host = names[5], .reporter = "pmdpulse-ves"};
+	struct pmdp_ves_field fields[N_ELEMENTS(names)];
+	struct pmdp_ves_heartbeat heartbeat = {
+		.id = "heartbeat-1",
+		.seq = 7,
+		.realtime_us = 1764500000123456,
+		.interval_s = 60,
+		.fields = fields,
+		.n_fields = N_ELEMENTS(names),
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		fields[i] = (struct pmdp_ves_field){.key = names[i], .value = names[i]};
+	char *text = pmdp_ves_heartbeat(&heartbeat, &source);
+	if (!text)
+		no_memory();
+	printf("{\"heartbeat\": %s}\n", text);
+	free(text);
 }
 
 int main(void)
@@ -98,7 +129,7 @@ int main(void)
 		for (uint32_t phase = PMDP_PHASE_RAISE; phase <= PMDP_PHASE_CLEAR; phase++) {
 			for (size_t i = 0; i < N_ELEMENTS(names); i++) {
 				make(&incident, kind, phase, names[i]);
-				print(&incident, i % 2 ? names[i] : "host1.example");
+				print(&incident, i % 2 ? names[i] : "host1.example", i % 3);
 			}
 		}
 	}
@@ -110,7 +141,8 @@ int main(void)
 		for (size_t i = 0; i < sizeof(incident); i++)
 			bytes[i] = (unsigned char)random();
 		pmdp_incident_sanitize(&incident);
-		print(&incident, "host1");
+		print(&incident, "host1", UINT64_MAX);
 	}
+	print_heartbeat();
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "ag_config.h"
 
 static struct ag_config config;
-static char error[AG_ERROR_BYTES];
+static char error[PMDP_SETTINGS_ERROR_BYTES];
 
 static int read_text(const char *text)
 {
@@ -25,7 +25,7 @@ static int read_text(const char *text)
 	close(fd);
 	ag_config_init(&config);
 	error[0] = 0;
-	int rc = ag_config_file(&config, path, error, sizeof(error));
+	int rc = pmdp_settings_file(&ag_settings, &config, path, error, sizeof(error));
 	unlink(path);
 	return rc;
 }
@@ -35,7 +35,7 @@ static int take_arg(const char *arg)
 	uint64_t seen = 0;
 
 	error[0] = 0;
-	return ag_config_arg(&config, arg, &seen, error, sizeof(error));
+	return pmdp_settings_arg(&ag_settings, &config, arg, &seen, error, sizeof(error));
 }
 
 static void test_config_defaults(void **state)
@@ -147,7 +147,8 @@ static void test_config_missing_file(void **state)
 {
 	(void)state;
 	ag_config_init(&config);
-	assert_int_equal(ag_config_file(&config, "/no/such/agent.conf", error, sizeof(error)),
+	assert_int_equal(pmdp_settings_file(&ag_settings, &config, "/no/such/agent.conf", error,
+					    sizeof(error)),
 			 -ENOENT);
 	assert_non_null(strstr(error, "/no/such/agent.conf"));
 }
@@ -156,7 +157,8 @@ static void test_config_directory_as_file(void **state)
 {
 	(void)state;
 	ag_config_init(&config);
-	assert_int_not_equal(ag_config_file(&config, "/tmp", error, sizeof(error)), 0);
+	assert_int_not_equal(
+		pmdp_settings_file(&ag_settings, &config, "/tmp", error, sizeof(error)), 0);
 }
 
 static void test_config_command_line_wins(void **state)
@@ -165,10 +167,14 @@ static void test_config_command_line_wins(void **state)
 
 	(void)state;
 	assert_int_equal(read_text("instance = file\nkeepalive-interval = 5\njson = /tmp/a\n"), 0);
-	assert_int_equal(ag_config_arg(&config, "instance=a", &seen, error, sizeof(error)), 0);
-	assert_int_equal(ag_config_arg(&config, "instance=b", &seen, error, sizeof(error)), 0);
-	assert_int_equal(ag_config_arg(&config, "keepalive-interval=follow", &seen, error,
-				       sizeof(error)),
+	assert_int_equal(pmdp_settings_arg(&ag_settings, &config, "instance=a", &seen, error,
+					   sizeof(error)),
+			 0);
+	assert_int_equal(pmdp_settings_arg(&ag_settings, &config, "instance=b", &seen, error,
+					   sizeof(error)),
+			 0);
+	assert_int_equal(pmdp_settings_arg(&ag_settings, &config, "keepalive-interval=follow",
+					   &seen, error, sizeof(error)),
 			 0);
 	assert_int_equal(config.n_instances, 2); // the file's list is replaced, not added to
 	assert_string_equal(config.instances[0], "a");
@@ -200,15 +206,21 @@ static void test_config_lists_are_bounded(void **state)
 	ag_config_init(&config);
 	for (int i = 0; i < AG_MAX_INSTANCES; i++) {
 		snprintf(arg, sizeof(arg), "instance=i%d", i);
-		assert_int_equal(ag_config_arg(&config, arg, &seen, error, sizeof(error)), 0);
+		assert_int_equal(pmdp_settings_arg(&ag_settings, &config, arg, &seen, error,
+						   sizeof(error)),
+				 0);
 	}
-	assert_int_equal(ag_config_arg(&config, "instance=more", &seen, error, sizeof(error)),
+	assert_int_equal(pmdp_settings_arg(&ag_settings, &config, "instance=more", &seen, error,
+					   sizeof(error)),
 			 -EINVAL);
 	for (int i = 0; i < AG_MAX_JSON; i++) {
 		snprintf(arg, sizeof(arg), "json=/tmp/%d", i);
-		assert_int_equal(ag_config_arg(&config, arg, &seen, error, sizeof(error)), 0);
+		assert_int_equal(pmdp_settings_arg(&ag_settings, &config, arg, &seen, error,
+						   sizeof(error)),
+				 0);
 	}
-	assert_int_equal(ag_config_arg(&config, "json=/tmp/more", &seen, error, sizeof(error)),
+	assert_int_equal(pmdp_settings_arg(&ag_settings, &config, "json=/tmp/more", &seen, error,
+					   sizeof(error)),
 			 -EINVAL);
 }
 
@@ -225,14 +237,15 @@ static void test_config_get_round_trip(void **state)
 			"instance = one\nrundir = /dev/shm/x\npublisher-user = 0\n"
 			"keepalive-interval = 7\njson = /tmp/a\nhook = /bin/true\ngroup = root\n"),
 		0);
-	for (uint32_t i = 0; ag_config_get(&config, i, &key, NULL, value, sizeof(value));
+	for (uint32_t i = 0;
+	     pmdp_settings_get(&ag_settings, &config, i, &key, NULL, value, sizeof(value));
 	     i++, n++) {
 		static char arg[sizeof(value) + 64];
 
 		snprintf(arg, sizeof(arg), "%s=%s", key, value);
 		if (take_arg(arg))
 			fail_msg("%s: %s", arg, error);
-		assert_true(ag_config_has_key(key));
+		assert_true(pmdp_settings_has(&ag_settings, key));
 	}
 	assert_int_equal(n, 15);
 	assert_int_equal(config.interval_ns, 7000000);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -379,6 +380,38 @@ static void test_hostile_no_regular_file(void **state)
 	assert_file_refused(-ENOENT, "open: No such file");
 }
 
+// In place of libc's, for the library too: a machine on which the services are installed.
+int getpwnam_r(const char *name, struct passwd *user, char *buf, size_t size, struct passwd **out)
+{
+	(void)buf;
+	(void)size;
+	user->pw_uid = strcmp(name, "pmdpulse") == 0 ? 4713 : 4714;
+	*out = strcmp(name, "pmdpulse") == 0 || strcmp(name, "pmdpulse-agent") == 0 ? user : NULL;
+	return 0;
+}
+
+// The switch's user is believed for rings, the agent's is not.
+static void test_hostile_service_owner(void **state)
+{
+	const struct pmdp_reader_opts opts = {.rundir = *state};
+	const struct pmdp_reader_opts incidents = {.rundir = *state, .suffix = "incidents"};
+	struct pmdp_reader *reader;
+
+	if (geteuid() != 0)
+		test_skip("only root may give a file to another user");
+	assert_int_equal(chown(test_dir_path("t.ring"), 4713, (gid_t)-1), 0);
+	assert_int_equal(pmdp_reader_open("t", &opts, &reader), 0);
+	pmdp_reader_close(reader);
+	assert_int_equal(chown(test_dir_path("t.ring"), 4714, (gid_t)-1), 0);
+	assert_file_refused(-EPERM, "owned by uid 4714");
+	assert_int_equal(rename(test_dir_path("t.ring"), test_dir_path("t.incidents")), 0);
+	assert_int_equal(pmdp_reader_open("t", &incidents, &reader), 0);
+	pmdp_reader_close(reader);
+	assert_int_equal(chown(test_dir_path("t.incidents"), 4713, (gid_t)-1), 0);
+	assert_int_equal(pmdp_reader_open("t", &incidents, &reader), -EPERM);
+	unlink(test_dir_path("t.incidents"));
+}
+
 static void test_hostile_foreign_owner(void **state)
 {
 	const struct pmdp_reader_opts trusting = {
@@ -481,6 +514,7 @@ int main(void)
 		TEST(test_hostile_replaced_by_another_file),
 		TEST(test_hostile_no_regular_file),
 		TEST(test_hostile_foreign_owner),
+		TEST(test_hostile_service_owner),
 		TEST(test_hostile_payload),
 	};
 

@@ -51,8 +51,8 @@ class Collectd(Process):
     """collectd -f with its own configuration in folder. options: lines of our Plugin block."""
 
     def __init__(self, rundir, folder, options=(), interval=0.2, extra="", name="collectd",
-                 arguments=("-f",), is_received=True, has_rundir=True):
-        self.folder = os.path.join(folder, name)
+                 arguments=("-f",), is_received=True, has_rundir=True, hostname="testhost"):
+        self.folder, self.hostname = os.path.join(folder, name), hostname
         os.makedirs(self.folder, exist_ok=True)
         self.values_path = os.path.join(self.folder, "values.json")
         self.notifications_path = os.path.join(self.folder, "notifications.json")
@@ -77,7 +77,7 @@ LoadPlugin pmdptest
 </Plugin>
 """ if is_received else ""
         return f"""
-Hostname "testhost"
+Hostname "{self.hostname}"
 FQDNLookup false
 BaseDir "{self.folder}"
 PIDFile "{self.folder}/pid"

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pictures in docs/images/ are drawn from: three hosts, a minute and a half of real faults.
+
+Only on request, since it takes its time:
+
+    PMDPULSE_PICTURES=build/answers make check-system PYTEST_ARGS='-k pictures'
+    make pictures
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+from lib import collectd, panels, prometheus
+from lib.collectd import Collectd
+from lib.diag import hogs
+
+FOLDER = os.environ.get("PMDPULSE_PICTURES", "")
+pytestmark = [
+    pytest.mark.skipif(not FOLDER, reason="is asked for: PMDPULSE_PICTURES=FOLDER"),
+    pytest.mark.skipif(bool(collectd.missing() or prometheus.missing()),
+                       reason=collectd.missing() or prometheus.missing() or "-"),
+]
+LENGTH_S = 90
+# What a reader would choose: {board: (variables, begin, end)}
+CHOSEN = {
+    "pmdpulse-fleet": ({}, 0, LENGTH_S),
+    "pmdpulse-switch": ({"instance": "compute-1"}, 0, LENGTH_S),
+    "pmdpulse-pmd": ({"instance": "compute-1|compute-2"}, 0, LENGTH_S),
+    "pmdpulse-incident": ({"instance": "compute-1"}, 19, 49),
+}
+
+
+def save(server, begin):
+    os.makedirs(FOLDER, exist_ok=True)
+    for uid, (chosen, first, last) in CHOSEN.items():
+        start, end = begin + first, begin + last
+        name = uid + ".json"
+        with open(os.path.join(panels.BOARDS, name), encoding="utf-8") as file:
+            board = json.load(file)
+        answers = {}
+        for panel in board["panels"]:
+            for target in panel.get("targets", ()):
+                question = panels.Question(board["uid"], panel["title"], target["refId"], target["expr"],
+                                           target["instant"], "")
+                answers.setdefault(panel["id"], {})[target["refId"]] = [
+                    {"labels": {k: v for k, v in labels.items() if k != "__name__"}, "values": values}
+                    for labels, values in panels.ask(server, question, start, end, chosen=chosen)]
+        text = json.dumps({"board": board, "chosen": chosen, "from": start, "to": end, "answers": answers})
+        with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
+            file.write(text.replace("NaN", "null").replace("Infinity", "null"))
+
+
+def traffic(folder):
+    """5000 mixed flows at full rate; most go through, TCP into the second port is dropped by a rule."""
+    capture = os.path.join(folder, "flows.pcap")
+    subprocess.run([sys.executable, os.path.join(prometheus.TOP, "contrib/dev/mkflows.py"), "5000", capture],
+                   check=True)
+    lines = [f"add-port p{port} net_pcap{port},rx_pcap={capture},infinite_rx=1 ofport={port}"
+             for port in (1, 2)]
+    for port, other in ((1, 2), (2, 1)):
+        lines.append(f"add-flow in_port={port},ip,nw_dst=198.19.0.0/24,udp,tp_dst=63,actions=output:{other}")
+        lines.append(f"add-flow in_port={port},ipv6,udp6,tp_dst=63,actions=output:{other}")
+    return [*lines, "add-flow in_port=1,ip,tcp,tp_dst=63,actions=output:2",
+            "add-flow in_port=2,ip,tcp,tp_dst=63,actions=drop"]
+
+
+def test_pictures(need_root, start_switch, start_agent, start_publisher, processes, folder):
+    receiver = prometheus.Receiver()
+    switch = start_switch(lines=traffic(folder))
+    hosts, daemons, lanes = ["compute-1", "compute-2", "compute-3"], [], ["pmd-c02", "pmd-c03", "pmd-c04"]
+    rundirs = [switch.command.argv[2]] + [tempfile.mkdtemp(prefix="pmdpulse-test-", dir="/dev/shm")
+                                          for _ in hosts[1:]]
+    others = []
+    for host, rundir in zip(hosts[1:], rundirs[1:]):
+        others.append(start_publisher(f"--rundir={rundir}", lanes=lanes, name=host + ".publisher"))
+        for port in ("eth0", "eth1"):
+            others[-1].do(f"port {port} up")
+    for host, rundir in zip(hosts, rundirs):
+        start_agent(rundir=rundir, name=host + ".agent", json=os.path.join(folder, host + ".json"))
+        port = prometheus.free_port()
+        daemons.append(Collectd(rundir, folder, extra=prometheus.write_prometheus(port), is_received=False,
+                                interval=1, name=host + ".collectd", hostname=host))
+        daemons[-1].web_port = port
+        processes.append(daemons[-1])
+    processes.append(prometheus.Alertmanager(folder, receiver))
+    server = prometheus.Prometheus(folder, [d.web_port for d in daemons], processes[-1], 15)
+    processes.append(server)
+    server.wait_value("count(collectd_pmdpulse_switch_up == 1)", lambda v: v == 3)
+    core, start = switch.pmd()["core"], time.time() + 5
+
+    def hog(name, ms):
+        hogs("--class", "fifo", "--name", name, core=core, ms=ms)
+
+    story = [
+        (12, lambda: hog("backup", 300)), (20, lambda: others[0].do("stall pmd-c02 600")),
+        (27, lambda: hog("logrotate", 800)), (34, lambda: switch.hook("spin", 400)),
+        (40, lambda: others[0].do("starve pmd-c03 50 4000")), (48, lambda: switch.hook("block", 300)),
+        (52, lambda: others[0].do("port eth1 down")), (60, lambda: others[0].do("port eth1 up")),
+        (62, lambda: hog("backup", 200)), (70, others[1].kill), (76, lambda: hog("backup", 900)),
+    ]
+    for at, act in story:
+        time.sleep(max(0, start + at - time.time()))
+        act()
+    time.sleep(max(0, start + LENGTH_S - time.time()))
+    save(server, start)
+    receiver.close()
