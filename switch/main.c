@@ -158,6 +158,7 @@ int main(int argc, char **argv)
 	sw_loop_block_signals();
 	sched_getaffinity(0, sizeof(sw.allowed_cpus), &sw.allowed_cpus);
 	sw_settings_init(&sw.settings);
+	sw_perf_limits_init(&sw.perf_limits);
 	sw.start_ns = sw_now_ns();
 	sw.is_starting = true;
 	rc = open_all(&sw, eal_argc, argv, &err);

@@ -66,6 +66,10 @@ static const struct command commands[] = {
 	{"pmd-stats-show", "", SHOWS, 0, 0, sw_cmd_pmd_stats_show},
 	{"pmd-stats-clear", "", CHANGES, 0, 0, sw_cmd_pmd_stats_clear},
 	{"pmd-rxq-show", "", SHOWS, 0, 0, sw_cmd_pmd_rxq_show},
+	{"pmd-perf-show", "[-nh] [-it N] [-ms N] [-pmd CORE]", SHOWS, 0, 7, sw_cmd_pmd_perf_show},
+	{"pmd-perf-log", "[-pmd CORE]", SHOWS, 0, 2, sw_cmd_pmd_perf_log},
+	{"pmd-perf-log-set", "on|off [-b N] [-a N] [-us N] [-e|-ne]", CHANGES, 1, 8,
+	 sw_cmd_pmd_perf_log_set},
 #ifdef PMDP_TEST_HOOKS
 	{"test-hook", "PMD ACTION [MS]", CHANGES, 2, 3, test_hook},
 #endif

@@ -69,6 +69,7 @@ static void pmd_free(struct sw_switch *sw, struct sw_pmd *pmd)
 	if (pmd->wake_fd >= 0)
 		close(pmd->wake_fd);
 	sw_flow_stats_detach(sw->flows, pmd->flow_stats);
+	sw_perf_detach(pmd);
 	rte_free(pmd->port_counts);
 	sem_destroy(&pmd->started);
 	free(pmd);

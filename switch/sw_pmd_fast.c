@@ -108,6 +108,8 @@ poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive,
 			lane->last_ticks = now;
 			pmdp_lane_gap(lane, end);
 		}
+		if (unlikely(run->perf != NULL))
+			sw_perf_record(run->perf, counters, now, end, n_packets - n_before);
 		now = end;
 		run->now_ticks = now;
 		beats++;

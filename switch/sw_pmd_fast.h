@@ -11,6 +11,7 @@
 
 #include "pmdpulse.h"
 #include "sw_flow_fast.h"
+#include "sw_perf_fast.h"
 #include "sw_plan_fast.h"
 
 // What the PMD has at hand while it polls; its own memory.
@@ -20,6 +21,7 @@ struct sw_pmd_run {
 	const struct sw_flow_ref *flows;
 	struct sw_flow_stats *flow_stats;
 	struct sw_plan_pmd *plan;
+	struct sw_perf *perf; // NULL: pmd-perf-metrics is off
 	uint64_t
 		now_ticks; // end of the last iteration: times are a chain, nothing is counted twice
 	bool is_keepalive;

@@ -68,6 +68,16 @@ static void take_keepalive(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	atomic_store_explicit(&pmd->has_keepalive, is_wanted, memory_order_release);
 }
 
+static void take_perf(struct sw_pmd *pmd, struct sw_pmd_run *run)
+{
+	// D2 pairs with D1.
+	struct sw_perf *wanted = atomic_load_explicit(&pmd->want_perf, memory_order_acquire);
+
+	if (wanted != NULL && run->perf == NULL)
+		sw_perf_begin(wanted, run->counters);
+	run->perf = wanted;
+}
+
 static void publish(struct sw_pmd_run *run)
 {
 	uint64_t n_malformed = 0;
@@ -111,6 +121,7 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 		struct sw_plan_pmd *plan = atomic_load_explicit(&pmd->next, memory_order_acquire);
 
 		take_keepalive(pmd, run);
+		take_perf(pmd, run);
 		if (plan != run->plan)
 			take_plan(pmd, run, plan);
 		if (plan != NULL && plan->is_exit)

@@ -189,6 +189,8 @@ static const struct key keys[] = {
 	 "a dead PMD stops feeding systemd's watchdog, which then restarts the switch"},
 	{"reconfigure-timeout", parse_u32, format_u32, AT(reconfigure_timeout_ms), 1, 600000,
 	 "milliseconds that a command waits for the PMDs to take a change over"},
+	{"pmd-perf-metrics", parse_bool, format_bool, AT(pmd_perf_metrics), 0, 0,
+	 "PMDs record their iterations for pmd-perf-show and pmd-perf-log"},
 	{"mbufs", parse_u32, format_u32, AT(n_mbufs), 0, 16777216,
 	 "packet buffers of the shared pool, before its first port; 0: by need"},
 };

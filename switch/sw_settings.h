@@ -26,6 +26,7 @@ struct sw_settings {
 	uint32_t n_mbufs;         // mbufs: of the shared pool; 0 = by default
 	uint32_t reconfigure_timeout_ms; // reconfigure-timeout: patience with PMDs
 	uint32_t tx_flush_interval_us;   // tx-flush-interval
+	bool pmd_perf_metrics;           // pmd-perf-metrics
 };
 
 #define SW_SETTINGS_VALUE_BYTES 320 // of any value as text

@@ -65,6 +65,7 @@ static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
 	struct sw_pmd *pmd = NULL;
 	cpu_set_t cpus;
 	int first_rc = 0;
+	int rc;
 
 	sw_switch_pmd_cpus(sw, &sw->settings, &cpus);
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
@@ -74,14 +75,16 @@ static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
 		}
 	}
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		int rc;
-
 		if (!CPU_ISSET(cpu, &cpus) || sw_pmd_by_core(sw, cpu) != NULL)
 			continue;
 		rc = sw_pmd_create(sw, cpu, first_rc == 0 ? err : NULL);
 		first_rc = first_rc == 0 ? rc : first_rc;
 		sw_plan_changed_pmds(sw);
 	}
+	rc = sw_perf_apply(sw);
+	if (rc != 0 && first_rc == 0)
+		first_rc = sw_fail(err, rc,
+				   "pmd-perf-metrics: no memory to record a PMD's iterations");
 	return first_rc;
 }
 
@@ -146,6 +149,7 @@ void sw_switch_housekeep(struct sw_switch *sw)
 		while ((port = sw_port_next(sw, port)) != NULL)
 			sw_port_publish(sw, port, now_ns);
 	}
+	sw_perf_poll(sw);
 	sw_flow_reap(sw->flows);
 	sw_pools_reap(sw->pools);
 	sw_notify_tick(sw, now_ns);

@@ -43,7 +43,8 @@ struct sw_options {
 struct sw_switch {
 	struct sw_options options;
 	struct sw_settings settings; // as applied
-	cpu_set_t allowed_cpus;      // the process' affinity at start
+	struct sw_perf_limits perf_limits;
+	cpu_set_t allowed_cpus; // the process' affinity at start
 	bool has_eal;
 	bool has_hugepages;
 	uint64_t start_ns; // CLOCK_MONOTONIC
@@ -60,6 +61,7 @@ struct sw_switch {
 
 	struct sw_notify notify;
 	uint64_t ports_published_ns;
+	uint64_t cleared_ns; // pmd-stats-clear; 0: never
 
 	int epoll_fd;
 	int timer_fd;
