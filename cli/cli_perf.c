@@ -31,7 +31,8 @@ static void print_cycles(yajl_val pmd, yajl_val perf, double seconds)
 {
 	double hz = cli_get_number(pmd, "tsc_hz");
 	// Recorded ones where there are any, else those of the statistics.
-	bool is_recorded = perf != NULL && YAJL_IS_OBJECT(perf);
+	bool is_recorded = perf != NULL && YAJL_IS_OBJECT(perf) &&
+			   cli_get_u64(perf, "iterations") > 0;
 	uint64_t n = cli_get_u64(is_recorded ? perf : pmd, "iterations");
 	uint64_t idle = cli_get_u64(pmd, "cycles_idle"), busy = cli_get_u64(pmd, "cycles_busy");
 	uint64_t used = idle + busy;

@@ -3,6 +3,7 @@
 #include "sw_perf.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #define SW_PERF_TRIES 1000
 #define SW_PERF_DEFAULT_LIMIT_US 250
 #define SW_PERF_DEFAULT_NEIGHBOURS 5
+#define SW_PERF_TELL_NS UINT64_C(1000000000)
 
 static const char *const hist_names[SW_PERF_N_HISTS] = {
 	[SW_PERF_CYCLES] = "cycles_per_iteration",
@@ -108,16 +110,28 @@ void sw_perf_detach(struct sw_pmd *pmd)
 	memset(&pmd->perf, 0, sizeof(pmd->perf));
 }
 
-static void tell(const struct sw_pmd *pmd, const struct sw_perf_log *log)
+// At most one line a second and PMD.
+static void tell(struct sw_pmd *pmd, const struct sw_perf_log *log)
 {
 	const struct sw_perf_iteration *it = &log->iterations[log->at];
 	double us = 1e6 / (double)ticks_hz(pmd->sw);
+	uint64_t now_ns = sw_now_ns();
+	char others[48] = "";
 
+	if (pmd->perf.told_ns != 0 && now_ns - pmd->perf.told_ns < SW_PERF_TELL_NS) {
+		pmd->perf.n_untold++;
+		return;
+	}
+	if (pmd->perf.n_untold > 0)
+		snprintf(others, sizeof(others), " (and %u since the last line)",
+			 pmd->perf.n_untold);
+	pmd->perf.told_ns = now_ns;
+	pmd->perf.n_untold = 0;
 	sw_log(SW_LOG_WARNING,
-	       "%s: suspicious iteration: %.1f us (limit %u), %u packets, %u upcalls in %.1f us; "
+	       "%s: suspicious iteration%s: %.1f us (limit %u), %u packets, %u upcalls in %.1f us; "
 	       "pmd-perf-log shows its neighbours",
-	       pmd->name, (double)it->cycles * us, pmd->sw->perf_limits.limit_us, it->n_packets,
-	       it->n_upcalls, (double)it->upcall_cycles * us);
+	       pmd->name, others, (double)it->cycles * us, pmd->sw->perf_limits.limit_us,
+	       it->n_packets, it->n_upcalls, (double)it->upcall_cycles * us);
 }
 
 static void take_logs(struct sw_pmd *pmd)

@@ -32,6 +32,8 @@ struct sw_perf_kept {
 	struct sw_perf_totals base; // totals at the last clear
 	uint64_t base_ticks;        // histories from here on
 	uint64_t n_logs;            // taken so far; the newest stand in logs
+	uint64_t told_ns;           // when the last one was told of
+	uint32_t n_untold;          // since then
 	struct sw_perf_log *logs[SW_PERF_N_KEPT];
 };
 
