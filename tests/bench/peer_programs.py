@@ -115,9 +115,9 @@ class Ours:
 class Ovs:
     """OVS-DPDK as Debian ships it: a database, one vswitchd, one bridge on the userspace datapath."""
 
-    def __init__(self, captures, rules, settings=(), appctl=()):
+    def __init__(self, captures, rules, settings=()):
         self.folder = tempfile.mkdtemp(prefix="pmdpulse-ovs-")
-        self.captures, self.rules, self.settings, self.set_up = captures, rules, settings, appctl
+        self.captures, self.rules, self.settings = captures, rules, settings
         self.env = dict(os.environ, OVS_RUNDIR=self.folder, OVS_LOGDIR=self.folder, OVS_DBDIR=self.folder)
         self.children = []
 
@@ -167,18 +167,17 @@ class Ovs:
         wait_for(lambda: self.vsctl("get", "Open_vSwitch", ".", "dpdk_initialized").strip() == "true", 30,
                  lambda: "OVS to start DPDK; it said:\n" + self.said("vs.out"))
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail_mode=secure")
+        # The rules first, so that no packet meets the bridge without them.
+        rules = os.path.join(folder, "rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("\n".join(self.rules) + "\n")
+        self.run("ovs-ofctl", "add-flows", "br0", rules)
         for port, capture in enumerate(self.captures, 1):
             self.vsctl("add-port", "br0", f"p{port}", "--", "set", "Interface", f"p{port}", "type=dpdk",
                        f"ofport_request={port}", f"options:dpdk-devargs={devargs(port, capture)}")
             error = self.vsctl("get", "Interface", f"p{port}", "error").strip()
             if error != "[]":
                 raise RuntimeError(f"OVS refuses port p{port}: {error}")
-        rules = os.path.join(folder, "rules")
-        with open(rules, "w", encoding="utf-8") as file:
-            file.write("\n".join(self.rules) + "\n")
-        self.run("ovs-ofctl", "add-flows", "br0", rules)
-        for words in self.set_up:
-            self.appctl(*words)
 
     def __exit__(self, *_):
         # The bridge leaves a tap behind when the process is killed.
@@ -201,7 +200,7 @@ class Ovs:
     def sent(self):
         def ask():
             text = self.run("ovs-ofctl", "dump-ports", "br0")
-            return sum(int(n) for n in re.findall(r"port +\"?p\d\"?: rx .*?tx pkts=(\d+)", text, re.S))
+            return sum(int(n) for n in re.findall(r"port +\d+: rx .*?tx pkts=(\d+)", text, re.S))
         return midway(ask)
 
     def facts(self):
@@ -212,7 +211,8 @@ class Ovs:
             (name, re.search(rf"{label} hits:.*\(\s*([0-9.]+) %", text))
             for name, label in (("emc", "EMC"), ("smc", "SMC"), ("megaflow", "Megaflow"),
                                 ("simple", "Simple Match"))) if found}
-        return {"own_cycles": int(cycles.group(1)) if cycles else None, "hits_pct": shares,
+        impl = re.search(r"(\S+) \(pmds: [0-9 ]+\)", self.appctl("dpif-netdev/dpif-impl-get"))
+        return {"impl": impl.group(1) if impl else None, "own_cycles": int(cycles.group(1)) if cycles else None, "hits_pct": shares,
                 "lookups_per_hit": float(lookups.group(1)) if lookups else None}
 
 
@@ -223,8 +223,9 @@ class Testpmd:
         self.folder = tempfile.mkdtemp(prefix="pmdpulse-testpmd-")
         self.path = os.path.join(self.folder, "out")
         vdevs = [word for port, capture in enumerate(captures, 1) for word in ("--vdev", devargs(port, capture))]
-        self.argv = [TESTPMD, "--lcores", f"0@0,1@{CORE}", "--no-pci", "--in-memory", *vdevs, "--", "-i",
-                     "--nb-cores=1", "--forward-mode=io", "--total-num-mbufs=250000", "--auto-start"]
+        # Its output goes to a file: line by line.
+        self.argv = ["stdbuf", "-oL", TESTPMD, "--lcores", f"0@0,1@{CORE}", "--no-pci", "--in-memory", *vdevs,
+                     "--", "-i", "--nb-cores=1", "--forward-mode=io", "--total-num-mbufs=250000", "--auto-start"]
         self.child = None
 
     def out(self):

@@ -35,10 +35,6 @@ OVS_SETTINGS = {
     "no cache": ("emc-insert-inv-prob=0",),
 }
 NO_CACHE = ("emc-insert-inv-prob=0", "smc-enable=false")
-# What Debian's build may have beside its baseline; taken where OVS accepts it.
-OVS_AVX512 = (("dpif-netdev/dpif-impl-set", "dpif_avx512"),
-              ("dpif-netdev/subtable-lookup-prio-set", "avx512_gather", "5"),
-              ("dpif-netdev/miniflow-parser-set", "study"))
 
 
 def both_ways(match):
@@ -134,11 +130,6 @@ def best_ovs(point, files, hz, seconds):
     if not works:
         return None, None, {name: result.get("error") for name, result in tried.items()}
     best = min(works, key=works.get)
-    with_avx512 = dict(choices[best], appctl=OVS_AVX512)
-    result = attempt(lambda: Ovs(files, point.rules, **with_avx512), seconds, hz)
-    works[best + ", AVX-512"] = result.get("cycles", result.get("error"))
-    if result.get("cycles", 1e9) < works[best]:
-        return best + ", AVX-512", with_avx512, works
     return best, choices[best], works
 
 
