@@ -22,8 +22,17 @@ int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
 
+int sw_cmd_dump_tables(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_fdb_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_fdb_flush(const struct sw_cmd_call *call, struct sw_error *err);
+
 int sw_cmd_set(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_get(const struct sw_cmd_call *call, struct sw_error *err);
+
+int sw_cmd_dpif_impl_get(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err);
 
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);

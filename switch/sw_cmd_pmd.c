@@ -7,7 +7,9 @@
 
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
+#include "sw_emc_fast.h"
 #include "sw_flow.h"
+#include "sw_smc_fast.h"
 #include "sw_stats.h"
 #include "sw_switch.h"
 
@@ -75,6 +77,10 @@ void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 			  ratio(n[PMDP_C_RX_PACKETS], n[PMDP_C_RX_BATCHES]));
 	pmdp_json_kv_real(gen, "cycles_per_packet",
 			  ratio(n[PMDP_C_BUSY_TICKS] + n[PMDP_C_IDLE_TICKS], n[PMDP_C_RX_PACKETS]));
+	// What the entries above are to be compared with.
+	pmdp_json_kv_int(gen, "emc_size", SW_EMC_ENTRIES);
+	pmdp_json_kv_int(gen, "smc_size", SW_SMC_WAYS * SW_SMC_BUCKETS);
+	pmdp_json_kv_int(gen, "flow_limit", stats->flow_limit);
 	// Subtables that misses visited are among them, as in OVS.
 	pmdp_json_kv_real(gen, "subtable_lookups_per_hit",
 			  ratio(n[PMDP_C_LOOKUPS], n[PMDP_C_MEGAFLOW_HITS]));

@@ -23,6 +23,7 @@
 
 struct pmdp_lane;
 struct sw_flow_stats;
+struct sw_pipe;
 struct sw_plan_pmd;
 struct sw_switch;
 
@@ -49,6 +50,7 @@ struct sw_pmd {
 	uint32_t tid;
 	struct pmdp_lane *lane;
 	struct sw_flow_stats *flow_stats;
+	struct sw_pipe *pipe;
 	struct sw_port_counts *port_counts; // SW_MAX_PORTS of them
 	int wake_fd;                        // eventfd: a PMD without work blocks on it
 

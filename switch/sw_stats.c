@@ -56,6 +56,7 @@ int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out)
 		out->counters[i] = body.counters[i] - (is_gauge(i) ? 0 : pmd->clear_base[i]);
 	out->ticks_hz = pmd->sw->tsc_hz != 0 ? pmd->sw->tsc_hz : UINT64_C(1000000000);
 	out->snapshot_ticks = body.snapshot_ticks;
+	out->flow_limit = pmd->sw->settings.flow_limit;
 	return 0;
 }
 

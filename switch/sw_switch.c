@@ -10,6 +10,7 @@
 #include "pmdpulse.h"
 #include "sw_flow.h"
 #include "sw_log.h"
+#include "sw_mac.h"
 #include "sw_notify.h"
 #include "sw_plan.h"
 #include "sw_pool.h"
@@ -95,6 +96,15 @@ static bool is_sched_changed(const struct sw_settings *a, const struct sw_settin
 	       !CPU_EQUAL(&a->pmd_cpus, &b->pmd_cpus);
 }
 
+// Settings that PMDs find in their plans.
+static bool is_plan_changed(const struct sw_settings *a, const struct sw_settings *b)
+{
+	return a->tx_flush_interval_us != b->tx_flush_interval_us ||
+	       a->emc_inv_prob != b->emc_inv_prob || a->smc_enable != b->smc_enable ||
+	       a->cache_bypass != b->cache_bypass || a->flow_limit != b->flow_limit ||
+	       a->max_idle_ms != b->max_idle_ms;
+}
+
 int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err)
 {
 	struct sw_settings old = sw->settings;
@@ -110,6 +120,7 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 	if (rc != 0)
 		return rc;
 	sw->settings = *wanted;
+	sw_mac_set_aging(sw->macs, wanted->mac_aging_s);
 	if (sw->is_starting)
 		return 0; // sw_switch_start() does the rest at once
 	if (is_sched_changed(wanted, &old)) {
@@ -118,7 +129,7 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 				sw_sched_pmd(sw, pmd);
 		sw_sched_move_control(sw);
 	}
-	if (wanted->tx_flush_interval_us != old.tx_flush_interval_us)
+	if (is_plan_changed(wanted, &old))
 		sw_plan_changed(sw);
 	rc = apply_pmds(sw, err);
 	settle_rc = sw_plan_settle(sw, rc == 0 ? err : NULL);
@@ -151,6 +162,8 @@ void sw_switch_housekeep(struct sw_switch *sw)
 	}
 	sw_perf_poll(sw);
 	sw_flow_reap(sw->flows);
+	if (sw->macs)
+		sw_mac_poll(sw->macs, (uint32_t)(now_ns / UINT64_C(1000000000)));
 	sw_pools_reap(sw->pools);
 	sw_notify_tick(sw, now_ns);
 }

@@ -22,6 +22,8 @@ struct pmdp_publisher;
 struct rte_rcu_qsbr;
 struct sw_ctl;
 struct sw_flow_table;
+struct sw_impl;
+struct sw_mac_table;
 struct sw_plan;
 struct sw_pools;
 
@@ -57,6 +59,8 @@ struct sw_switch {
 	struct sw_pmds pmds;
 	struct sw_plan *plan;
 	struct sw_flow_table *flows;
+	struct sw_mac_table *macs;
+	const struct sw_impl *impl; // of extraction and lookup
 	struct sw_ctl *ctl;
 
 	struct sw_notify notify;
