@@ -65,6 +65,9 @@ const char *cli_get_text(yajl_val map, const char *key, const char *fallback);
 double cli_get_number(yajl_val map, const char *key);
 uint64_t cli_get_u64(yajl_val map, const char *key);
 
+// "pmd thread numa_id 0 core_id 1:", as ovs-appctl heads what belongs to a PMD.
+void cli_print_pmd(yajl_val pmd);
+
 // A JSON document: begin, fill through the generator, end (prints it with a newline).
 yajl_gen cli_json_begin(void);
 void cli_json_end(yajl_gen gen);
@@ -90,8 +93,15 @@ int cmd_show(struct cli *cli, int argc, char **argv);
 int cmd_dump_ports(struct cli *cli, int argc, char **argv);
 int cmd_stats(struct cli *cli, int argc, char **argv);
 int cmd_rxq(struct cli *cli, int argc, char **argv);
+int cmd_perf(struct cli *cli, int argc, char **argv);
+int cmd_perf_log(struct cli *cli, int argc, char **argv);
 int cmd_get(struct cli *cli, int argc, char **argv);
+int cmd_dpif_impl(struct cli *cli, int argc, char **argv);
 int cmd_dump_flows(struct cli *cli, int argc, char **argv);
+int cmd_dump_tables(struct cli *cli, int argc, char **argv);
+int cmd_trace(struct cli *cli, int argc, char **argv);
+int cmd_fdb_show(struct cli *cli, int argc, char **argv);
+int cmd_impl(struct cli *cli, int argc, char **argv);
 int cmd_flows_file(struct cli *cli, int argc, char **argv);
 int cmd_version(struct cli *cli, int argc, char **argv);
 int cmd_plain(struct cli *cli, int argc, char **argv);

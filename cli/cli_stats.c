@@ -13,13 +13,8 @@ static void print_hits(const char *label, uint64_t n, uint64_t total)
 	putchar('\n');
 }
 
-static void print_pmd(yajl_val pmd)
+void cli_print_pmd(yajl_val pmd)
 {
-	uint64_t rx = cli_get_u64(pmd, "packets_received");
-	uint64_t recirculations = cli_get_u64(pmd, "recirculations");
-	uint64_t passes = rx + recirculations;
-	uint64_t idle = cli_get_u64(pmd, "cycles_idle"), busy = cli_get_u64(pmd, "cycles_busy");
-	double all = (double)(idle + busy);
 	yajl_val core = cli_get(pmd, "core"), numa = cli_get(pmd, "numa");
 
 	printf("pmd thread");
@@ -27,16 +22,47 @@ static void print_pmd(yajl_val pmd)
 		printf(" numa_id %s", YAJL_GET_NUMBER(numa));
 	if (core != NULL && YAJL_IS_NUMBER(core))
 		printf(" core_id %s", YAJL_GET_NUMBER(core));
-	printf(":\n  packets received: %" PRIu64 "\n", rx);
+	puts(":");
+}
+
+static void print_cache(const char *label, yajl_val pmd, const char *key, const char *size_key)
+{
+	uint64_t n = cli_get_u64(pmd, key), size = cli_get_u64(pmd, size_key);
+
+	printf("  %s: %" PRIu64, label, n);
+	if (size > 0)
+		printf(" (%.1f%% full)", 100.0 * (double)n / (double)size);
+	putchar('\n');
+}
+
+static void print_pmd(yajl_val pmd)
+{
+	uint64_t rx = cli_get_u64(pmd, "packets_received");
+	uint64_t recirculations = cli_get_u64(pmd, "recirculations");
+	uint64_t passes = rx + recirculations;
+	uint64_t idle = cli_get_u64(pmd, "cycles_idle"), busy = cli_get_u64(pmd, "cycles_busy");
+	double all = (double)(idle + busy);
+
+	cli_print_pmd(pmd);
+	printf("  packets received: %" PRIu64 "\n", rx);
 	printf("  packet recirculations: %" PRIu64 "\n", recirculations);
 	printf("  avg. datapath passes per packet: %.2f\n", rx ? (double)passes / (double)rx : 0.0);
 	print_hits("phwol hits", cli_get_u64(pmd, "phwol_hits"), passes);
 	print_hits("emc hits", cli_get_u64(pmd, "emc_hits"), passes);
 	print_hits("smc hits", cli_get_u64(pmd, "smc_hits"), passes);
 	print_hits("megaflow hits", cli_get_u64(pmd, "megaflow_hits"), passes);
+	printf("  avg. subtable lookups per megaflow hit: %.2f\n",
+	       cli_get_number(pmd, "subtable_lookups_per_hit"));
 	print_hits("miss with success upcall", cli_get_u64(pmd, "misses"), passes);
 	print_hits("miss with failed upcall", cli_get_u64(pmd, "lost"), passes);
 	printf("  avg. packets per output batch: %.2f\n", cli_get_number(pmd, "packets_per_batch"));
+	print_hits("run hits (among the above)", cli_get_u64(pmd, "run_hits"), passes);
+	print_cache("emc entries", pmd, "emc_entries", "emc_size");
+	print_cache("smc entries", pmd, "smc_entries", "smc_size");
+	print_cache("megaflows", pmd, "megaflows", "flow_limit");
+	printf("  megaflow shapes: %" PRIu64 "\n", cli_get_u64(pmd, "megaflow_shapes"));
+	printf("  misses without a new megaflow: %" PRIu64 " (flow-limit), %" PRIu64 " (shapes)\n",
+	       cli_get_u64(pmd, "flow_limit_hits"), cli_get_u64(pmd, "shape_limit_hits"));
 	printf("  idle cycles: %" PRIu64 " (%.2f%%)\n", idle,
 	       all > 0 ? 100 * (double)idle / all : 0.0);
 	printf("  processing cycles: %" PRIu64 " (%.2f%%)\n", busy,

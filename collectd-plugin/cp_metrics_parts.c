@@ -61,6 +61,30 @@ static void emit_drops(const struct cp_object *object, enum cp_type_id id, const
 		cp_count(object, id, pmdp_drop_name(reason), drops[reason]);
 }
 
+static void emit_pipeline(const struct cp_object *object, const struct cp_thread *thread)
+{
+	const uint64_t *counters = thread->body.counters;
+
+	cp_count(object, CP_T_THREAD_RECIRCULATIONS, NULL, counters[PMDP_C_RECIRCULATIONS]);
+	cp_count(object, CP_T_THREAD_HITS, "phwol", counters[PMDP_C_PHWOL_HITS]);
+	cp_count(object, CP_T_THREAD_HITS, "emc", counters[PMDP_C_EMC_HITS]);
+	cp_count(object, CP_T_THREAD_HITS, "smc", counters[PMDP_C_SMC_HITS]);
+	cp_count(object, CP_T_THREAD_HITS, "megaflow", counters[PMDP_C_MEGAFLOW_HITS]);
+	cp_count(object, CP_T_THREAD_RUN_HITS, NULL, counters[PMDP_C_RUN_HITS]);
+	cp_count(object, CP_T_THREAD_SUBTABLES, NULL, counters[PMDP_C_LOOKUPS]);
+	cp_count(object, CP_T_THREAD_MISSES, NULL, counters[PMDP_C_MISSES]);
+	cp_count(object, CP_T_THREAD_LOST, NULL, counters[PMDP_C_LOST]);
+	cp_gauge(object, CP_T_THREAD_UPCALL_TIME, NULL, ns_to_s(thread->upcall_ns));
+	cp_count(object, CP_T_THREAD_NOT_INSTALLED, "flow_limit", counters[PMDP_C_FLOW_LIMIT_HITS]);
+	cp_count(object, CP_T_THREAD_NOT_INSTALLED, "shapes", counters[PMDP_C_SHAPE_LIMIT_HITS]);
+	cp_count(object, CP_T_THREAD_COPIES, NULL, counters[PMDP_C_COPIES]);
+	cp_gauge(object, CP_T_THREAD_CACHE_ENTRIES, "emc", (double)counters[PMDP_C_EMC_ENTRIES]);
+	cp_gauge(object, CP_T_THREAD_CACHE_ENTRIES, "smc", (double)counters[PMDP_C_SMC_ENTRIES]);
+	cp_gauge(object, CP_T_THREAD_MEGAFLOWS, NULL, (double)counters[PMDP_C_MEGAFLOWS]);
+	cp_gauge(object, CP_T_THREAD_MARKED_MEGAFLOWS, NULL, (double)counters[PMDP_C_MARKS]);
+	cp_gauge(object, CP_T_THREAD_SHAPES, NULL, (double)counters[PMDP_C_SHAPES]);
+}
+
 void cp_emit_thread(const struct cp_object *object, const struct cp_thread *thread,
 		    const struct cp_sample *sample)
 {
@@ -76,13 +100,7 @@ void cp_emit_thread(const struct cp_object *object, const struct cp_thread *thre
 	cp_count(object, CP_T_THREAD_RX_BATCHES, NULL, counters[PMDP_C_RX_BATCHES]);
 	cp_count(object, CP_T_THREAD_TX, NULL, counters[PMDP_C_TX_PACKETS]);
 	cp_count(object, CP_T_THREAD_TX_BATCHES, NULL, counters[PMDP_C_TX_BATCHES]);
-	cp_count(object, CP_T_THREAD_RECIRCULATIONS, NULL, counters[PMDP_C_RECIRCULATIONS]);
-	cp_count(object, CP_T_THREAD_HITS, "phwol", counters[PMDP_C_PHWOL_HITS]);
-	cp_count(object, CP_T_THREAD_HITS, "emc", counters[PMDP_C_EMC_HITS]);
-	cp_count(object, CP_T_THREAD_HITS, "smc", counters[PMDP_C_SMC_HITS]);
-	cp_count(object, CP_T_THREAD_HITS, "megaflow", counters[PMDP_C_MEGAFLOW_HITS]);
-	cp_count(object, CP_T_THREAD_MISSES, NULL, counters[PMDP_C_MISSES]);
-	cp_count(object, CP_T_THREAD_LOST, NULL, counters[PMDP_C_LOST]);
+	emit_pipeline(object, thread);
 	cp_count(object, CP_T_THREAD_MALFORMED, NULL, counters[PMDP_C_MALFORMED]);
 	emit_drops(object, CP_T_THREAD_DROPS, counters + PMDP_C_DROP0);
 	cp_gauge(object, CP_T_THREAD_IN_FLIGHT, NULL, (double)counters[PMDP_C_IN_FLIGHT]);

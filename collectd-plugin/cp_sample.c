@@ -188,6 +188,7 @@ static void copy_threads(struct cp_sampler *sampler, const struct pmdp_look *loo
 		thread->busy_ns = counter_ns(sampler, thread, PMDP_C_BUSY_TICKS);
 		thread->idle_ns = counter_ns(sampler, thread, PMDP_C_IDLE_TICKS);
 		thread->sleep_ns = counter_ns(sampler, thread, PMDP_C_SLEEP_TICKS);
+		thread->upcall_ns = counter_ns(sampler, thread, PMDP_C_UPCALL_TICKS);
 		thread->state = thread_state(sampler, thread, look);
 		n++;
 	}

@@ -22,7 +22,7 @@ struct cp_thread {
 	uint32_t state; // PMDP_STATE_*
 	struct pmdp_lane_look look;
 	struct pmdp_lane_body body;
-	uint64_t busy_ns, idle_ns, sleep_ns; // of body, in time
+	uint64_t busy_ns, idle_ns, sleep_ns, upcall_ns; // of body, in time
 };
 
 struct cp_port {

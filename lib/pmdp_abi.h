@@ -196,10 +196,21 @@ struct pmdp_hot_shm {
 #define PMDP_C_MISSES 13
 #define PMDP_C_LOST 14
 #define PMDP_C_MALFORMED 15
-#define PMDP_C_N_RXQ 16     // gauge: receive queues polled now
-#define PMDP_C_IN_FLIGHT 17 // gauge: received, not yet sent or dropped
-#define PMDP_C_KEEPALIVE 18 // gauge: 1 while this thread beats
-#define PMDP_C_DROP0 24     // 24..39: drops by reason, PMDP_DROP_*
+#define PMDP_C_N_RXQ 16            // gauge: receive queues polled now
+#define PMDP_C_IN_FLIGHT 17        // gauge: received, not yet sent or dropped
+#define PMDP_C_KEEPALIVE 18        // gauge: 1 while this thread beats
+#define PMDP_C_EMC_ENTRIES 19      // gauge: in use in the exact-match cache
+#define PMDP_C_SMC_ENTRIES 20      // gauge: in use in the signature-match cache
+#define PMDP_C_MEGAFLOWS 21        // gauge: flows of the classifier
+#define PMDP_C_SHAPES 22           // gauge: their distinct masks, over all input ports
+#define PMDP_C_MARKS 23            // gauge: of these flows, those that a device marks
+#define PMDP_C_DROP0 24            // 24..39: drops by reason, PMDP_DROP_*
+#define PMDP_C_FLOW_LIMIT_HITS 40  // misses without a new flow: there are flow-limit of them
+#define PMDP_C_SHAPE_LIMIT_HITS 41 // misses without a new flow: too many masks at the port
+#define PMDP_C_RUN_HITS 42         // hits that took over the result of the packet before
+#define PMDP_C_LOOKUPS 43          // subtables visited for megaflow hits and misses
+#define PMDP_C_UPCALL_TICKS 44     // time in misses and revalidation, part of busy
+#define PMDP_C_COPIES 45           // packets made by actions: rx + copies = tx + drops + in flight
 #define PMDP_N_COUNTERS 48
 
 // Drop reasons, the same index in lanes and ports. Append only.

@@ -120,6 +120,11 @@ static const char *const counter_names[PMDP_N_COUNTERS] = {
 	[PMDP_C_N_RXQ] = "n_rxq",
 	[PMDP_C_IN_FLIGHT] = "in_flight",
 	[PMDP_C_KEEPALIVE] = "keepalive",
+	[PMDP_C_EMC_ENTRIES] = "emc_entries",
+	[PMDP_C_SMC_ENTRIES] = "smc_entries",
+	[PMDP_C_MEGAFLOWS] = "megaflows",
+	[PMDP_C_SHAPES] = "megaflow_shapes",
+	[PMDP_C_MARKS] = "marked_megaflows",
 	[PMDP_C_DROP0 + PMDP_DROP_NO_RULE] = "drop_no_rule",
 	[PMDP_C_DROP0 + PMDP_DROP_ACTION] = "drop_action",
 	[PMDP_C_DROP0 + PMDP_DROP_TX_QUEUE_FULL] = "drop_queue_full",
@@ -131,6 +136,12 @@ static const char *const counter_names[PMDP_N_COUNTERS] = {
 	[PMDP_C_DROP0 + PMDP_DROP_MALFORMED] = "drop_malformed",
 	[PMDP_C_DROP0 + PMDP_DROP_RECIRC_LIMIT] = "drop_recirculation_limit",
 	[PMDP_C_DROP0 + PMDP_DROP_NO_MEMORY] = "drop_no_memory",
+	[PMDP_C_FLOW_LIMIT_HITS] = "flow_limit_hits",
+	[PMDP_C_SHAPE_LIMIT_HITS] = "shape_limit_hits",
+	[PMDP_C_RUN_HITS] = "run_hits",
+	[PMDP_C_LOOKUPS] = "lookups",
+	[PMDP_C_UPCALL_TICKS] = "upcall_ticks",
+	[PMDP_C_COPIES] = "copies",
 };
 
 static const char *const port_counter_names[PMDP_P_N_COUNTERS] = {

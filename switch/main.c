@@ -13,8 +13,10 @@
 #include "sw_ctl.h"
 #include "sw_eal.h"
 #include "sw_flow.h"
+#include "sw_impl.h"
 #include "sw_log.h"
 #include "sw_loop.h"
+#include "sw_mac.h"
 #include "sw_notify.h"
 #include "sw_options.h"
 #include "sw_plan.h"
@@ -81,11 +83,14 @@ static int open_all(struct sw_switch *sw, int argc, char **argv, struct sw_error
 	rc = open_rcu(sw);
 	if (rc == 0)
 		rc = sw_pools_create(&sw->pools);
+	sw->impl = sw_impl_init();
 	if (rc == 0)
 		rc = sw_plan_create(sw);
-	if (rc == 0)
+	if (rc == 0) {
 		sw->flows = sw_flow_table_create(sw->qsbr);
-	if (rc != 0 || sw->flows == NULL)
+		sw->macs = sw_mac_create();
+	}
+	if (rc != 0 || sw->flows == NULL || sw->macs == NULL)
 		return sw_fail(err, -ENOMEM, "no memory for the tables of the switch");
 	rc = sw_ctl_create(sw, &sw->ctl, err);
 	if (rc == 0)
@@ -134,6 +139,7 @@ static void close_all(struct sw_switch *sw)
 	}
 	pmdp_publisher_close(sw->pub);
 	sw_flow_table_destroy(sw->flows);
+	sw_mac_destroy(sw->macs);
 	sw_plan_destroy(sw);
 	sw_pools_destroy(sw->pools);
 	rte_free(sw->qsbr);
@@ -158,6 +164,7 @@ int main(int argc, char **argv)
 	sw_loop_block_signals();
 	sched_getaffinity(0, sizeof(sw.allowed_cpus), &sw.allowed_cpus);
 	sw_settings_init(&sw.settings);
+	sw_perf_limits_init(&sw.perf_limits);
 	sw.start_ns = sw_now_ns();
 	sw.is_starting = true;
 	rc = open_all(&sw, eal_argc, argv, &err);

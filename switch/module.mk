@@ -14,6 +14,14 @@ switch_libs = $(DPDK_LIBS) $(SYSTEMD_LIBS) $(YAJL_LIBS) -lm
 $(O)/switch/%.o $(BUILD)/lint/switch/%: ROOM_CPPFLAGS = $(switch_cppflags)
 $(O)/switch-hooks/%.o: ROOM_CPPFLAGS = $(switch_cppflags) -DPMDP_TEST_HOOKS
 
+# Variants for CPUs that the rest does not ask for: sw_impl.c looks before it calls them. The preceding
+# flags of the build hold; these come last.
+avx2_flags := -mavx2 -mbmi -mbmi2 -mlzcnt -mfma
+avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
+avx_targets = $(O)/switch/%_$1_fast.o $(O)/switch-hooks/%_$1_fast.o $(BUILD)/lint/switch/%_$1_fast.c.tidy
+$(call avx_targets,avx2): ROOM_CFLAGS += $(avx2_flags)
+$(call avx_targets,avx512): ROOM_CFLAGS += $(avx512_flags)
+
 $(O)/switch-hooks/%.o: switch/%.c $(BUILD)/build_info.h
 	@mkdir -p $(@D)
 	$(say) CC '$< (test hooks)'

@@ -28,7 +28,11 @@ int sw_cmd_add_flow(const struct sw_cmd_call *call, struct sw_error *err)
 	struct sw_rule rule;
 	int rc = sw_rule_parse(&with, call->argv[0], &rule, err);
 
-	return rc < 0 ? rc : sw_flow_add(call->sw->flows, &rule, 1, err);
+	if (rc < 0)
+		return rc;
+	rc = sw_flow_add(call->sw->flows, &rule, 1, err);
+	sw_rule_free(&rule);
+	return rc;
 }
 
 typedef int change_fn(struct sw_flow_table *table, const struct sw_rule *rules, uint32_t n_rules,
@@ -44,7 +48,7 @@ static int change(const struct sw_cmd_call *call, change_fn *fn, struct sw_error
 	if (rc < 0)
 		return rc;
 	rc = fn(call->sw->flows, rules, n, err);
-	free(rules);
+	sw_rules_free(rules, n);
 	return rc;
 }
 
@@ -84,24 +88,25 @@ int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err)
 static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns > info->created_ns ? now_ns - info->created_ns : 0;
-	char match[SW_FLOW_TEXT_BYTES], actions[64], cookie[32], text[SW_FLOW_TEXT_BYTES + 256];
-	char priority[32] = "";
+	char match[1024], actions[SW_FLOW_TEXT_BYTES], cookie[32];
+	char text[SW_FLOW_TEXT_BYTES + 1280], priority[32] = "";
+	const struct sw_rule *rule = info->rule;
 
-	sw_rule_format_match(&info->rule, match, sizeof(match));
-	sw_rule_format_actions(&info->rule, actions, sizeof(actions));
-	snprintf(cookie, sizeof(cookie), "0x%llx", (unsigned long long)info->rule.cookie);
-	if (info->rule.priority != SW_FLOW_DEFAULT_PRIORITY)
-		snprintf(priority, sizeof(priority), "priority=%u%s", info->rule.priority,
+	sw_rule_format_match(rule, match, sizeof(match));
+	sw_rule_format_actions(rule, actions, sizeof(actions));
+	snprintf(cookie, sizeof(cookie), "0x%llx", (unsigned long long)rule->cookie);
+	if (rule->priority != SW_FLOW_DEFAULT_PRIORITY)
+		snprintf(priority, sizeof(priority), "priority=%u%s", rule->priority,
 			 match[0] ? "," : "");
 	snprintf(
 		text, sizeof(text),
-		"cookie=%s, duration=%.3fs, table=0, n_packets=%llu, n_bytes=%llu, %s%s%sactions=%s",
-		cookie, (double)age_ns / 1e9, (unsigned long long)info->n_packets,
+		"cookie=%s, duration=%.3fs, table=%u, n_packets=%llu, n_bytes=%llu, %s%s%sactions=%s",
+		cookie, (double)age_ns / 1e9, rule->table, (unsigned long long)info->n_packets,
 		(unsigned long long)info->n_bytes, priority, match,
 		match[0] || priority[0] ? " " : "", actions);
 	yajl_gen_map_open(gen);
-	pmdp_json_kv_int(gen, "table", 0);
-	pmdp_json_kv_int(gen, "priority", info->rule.priority);
+	pmdp_json_kv_int(gen, "table", rule->table);
+	pmdp_json_kv_int(gen, "priority", rule->priority);
 	pmdp_json_kv_text(gen, "cookie", cookie);
 	pmdp_json_kv_text(gen, "match", match);
 	pmdp_json_kv_text(gen, "actions", actions);
@@ -118,9 +123,11 @@ int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	uint32_t n = sw_flow_count(call->sw->flows);
 	struct sw_flow_filter filter;
 	uint64_t now_ns = sw_now_ns();
-	int rc =
-		sw_flow_filter_parse(&with, call->argc ? call->argv[0] : NULL, false, &filter, err);
+	int rc;
 
+	if (call->argc && strcmp(call->argv[0], "-m") == 0)
+		return sw_cmd_dump_megaflows(call, err);
+	rc = sw_flow_filter_parse(&with, call->argc ? call->argv[0] : NULL, false, &filter, err);
 	if (rc < 0)
 		return rc;
 	yajl_gen_map_open(call->gen);
@@ -130,7 +137,7 @@ int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 		struct sw_flow_info info;
 
 		sw_flow_get(call->sw->flows, i, &info);
-		if (sw_flow_filter_matches(&filter, &info.rule))
+		if (sw_flow_filter_matches(&filter, info.rule))
 			flow(call->gen, &info, now_ns);
 	}
 	yajl_gen_array_close(call->gen);

@@ -8,6 +8,9 @@
 
 #include "sw_cmd.h"
 
+struct sw_pmd;
+struct sw_pmd_stats;
+
 int sw_cmd_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_ports(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_add_port(const struct sw_cmd_call *call, struct sw_error *err);
@@ -19,9 +22,25 @@ int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
 
+int sw_cmd_dump_tables(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_fdb_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_fdb_flush(const struct sw_cmd_call *call, struct sw_error *err);
+
 int sw_cmd_set(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_get(const struct sw_cmd_call *call, struct sw_error *err);
+
+int sw_cmd_dpif_impl_get(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err);
 
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err);
+
+// Keys of an open map: who the PMD is, and what it has counted.
+void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd);
+void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats);

@@ -7,11 +7,13 @@
 
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
+#include "sw_emc_fast.h"
 #include "sw_flow.h"
+#include "sw_smc_fast.h"
 #include "sw_stats.h"
 #include "sw_switch.h"
 
-static void identity(yajl_gen gen, const struct sw_pmd *pmd)
+void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd)
 {
 	pmdp_json_kv_text(gen, "name", pmd->name);
 	pmdp_json_kv_int(gen, "tid", pmd->tid);
@@ -27,7 +29,7 @@ static double ratio(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0.0;
 }
 
-static void counters(yajl_gen gen, const struct sw_pmd_stats *stats)
+void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 {
 	// Keys of the reply, and what the OVS namesake calls them.
 	static const struct {
@@ -51,6 +53,17 @@ static void counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 		{"cycles_idle", PMDP_C_IDLE_TICKS},
 		{"cycles_busy", PMDP_C_BUSY_TICKS},
 		{"cycles_sleep", PMDP_C_SLEEP_TICKS},
+		{"cycles_upcalls", PMDP_C_UPCALL_TICKS},
+		{"run_hits", PMDP_C_RUN_HITS},
+		{"subtable_lookups", PMDP_C_LOOKUPS},
+		{"flow_limit_hits", PMDP_C_FLOW_LIMIT_HITS},
+		{"shape_limit_hits", PMDP_C_SHAPE_LIMIT_HITS},
+		{"copies", PMDP_C_COPIES},
+		{"emc_entries", PMDP_C_EMC_ENTRIES},
+		{"smc_entries", PMDP_C_SMC_ENTRIES},
+		{"megaflows", PMDP_C_MEGAFLOWS},
+		{"megaflow_shapes", PMDP_C_SHAPES},
+		{"marked_megaflows", PMDP_C_MARKS},
 		{"n_rxq", PMDP_C_N_RXQ},
 	};
 	const uint64_t *n = stats->counters;
@@ -64,6 +77,13 @@ static void counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 			  ratio(n[PMDP_C_RX_PACKETS], n[PMDP_C_RX_BATCHES]));
 	pmdp_json_kv_real(gen, "cycles_per_packet",
 			  ratio(n[PMDP_C_BUSY_TICKS] + n[PMDP_C_IDLE_TICKS], n[PMDP_C_RX_PACKETS]));
+	// What the entries above are to be compared with.
+	pmdp_json_kv_int(gen, "emc_size", SW_EMC_ENTRIES);
+	pmdp_json_kv_int(gen, "smc_size", SW_SMC_WAYS * SW_SMC_BUCKETS);
+	pmdp_json_kv_int(gen, "flow_limit", stats->flow_limit);
+	// Subtables that misses visited are among them, as in OVS.
+	pmdp_json_kv_real(gen, "subtable_lookups_per_hit",
+			  ratio(n[PMDP_C_LOOKUPS], n[PMDP_C_MEGAFLOW_HITS]));
 	pmdp_json_kv_bool(gen, "keepalive", n[PMDP_C_KEEPALIVE] != 0);
 	pmdp_json_kv_drops(gen, "drops", &n[PMDP_C_DROP0]);
 }
@@ -83,11 +103,11 @@ int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err)
 		int rc = sw_stats_pmd(pmd, &stats);
 
 		yajl_gen_map_open(gen);
-		identity(gen, pmd);
+		sw_cmd_pmd_identity(gen, pmd);
 		// A PMD that is stuck while it publishes: no numbers are better than torn ones.
 		pmdp_json_kv_bool(gen, "readable", rc == 0);
 		if (rc == 0)
-			counters(gen, &stats);
+			sw_cmd_pmd_counters(gen, &stats);
 		yajl_gen_map_close(gen);
 	}
 	yajl_gen_array_close(gen);
@@ -137,7 +157,7 @@ int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err)
 	yajl_gen_array_open(call->gen);
 	while ((pmd = sw_pmd_next(call->sw, pmd))) {
 		yajl_gen_map_open(call->gen);
-		identity(call->gen, pmd);
+		sw_cmd_pmd_identity(call->gen, pmd);
 		rxqs(call->gen, call->sw, pmd);
 		yajl_gen_map_close(call->gen);
 	}

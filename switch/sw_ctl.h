@@ -17,8 +17,8 @@ struct sw_switch;
 struct sw_ctl;
 
 #define SW_CTL_MAX_CLIENTS 32
-#define SW_CTL_MAX_LINE_BYTES (1u << 20) // a rule file is one request
-#define SW_CTL_MAX_REPLY_BYTES (16u << 20)
+#define SW_CTL_MAX_LINE_BYTES (16u << 20)  // a rule file is one request
+#define SW_CTL_MAX_REPLY_BYTES (64u << 20) // all rules with their counters
 
 /*
  * Listen. A socket that a dead predecessor left is replaced. Mode 0660, the directory's group.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Flow rules, control side: text to rule and back, the table of rules, its publication to the PMDs.
+ * The tables of rules, control side, and their publication to the PMDs.
  *
- * One table, priorities 0 to 65535, actions output and drop. All calls belong to the control
- * thread; they allocate and, in case of sw_flow_commit, sort. None waits for a PMD: what an old
- * rule set holds is freed by sw_flow_reap() once every PMD has let go of it.
+ * Tables 0 to 254, priorities 0 to 65535. All calls belong to the control thread; they allocate. None
+ * waits for a PMD: what an old snapshot holds is freed by sw_flow_reap() once every PMD has let go of
+ * it.
  */
 #pragma once
 
@@ -14,64 +14,15 @@
 #include <stdint.h>
 
 #include "sw_error.h"
-#include "sw_flow_fast.h"
+#include "sw_flow_count_fast.h"
+#include "sw_rule.h"
+#include "sw_xlate_fast.h"
 
 struct rte_rcu_qsbr;
-
-#define SW_FLOW_DEFAULT_PRIORITY 32768
-#define SW_FLOW_TEXT_BYTES 1024
-
-struct sw_rule {
-	struct sw_key value; // 0 where mask is 0
-	struct sw_key mask;
-	uint64_t cookie;
-	uint16_t in_port; // 0: any
-	uint16_t priority;
-	uint16_t out; // ofport, SW_OUT_DROP or SW_OUT_IN_PORT
-};
-
-// ofport of a port named in a rule, or -ENOENT. ctx is the caller's.
-typedef int sw_port_resolve_fn(void *ctx, const char *name);
-
-struct sw_rule_parser {
-	sw_port_resolve_fn *resolve; // NULL: ports by number only
-	void *resolve_ctx;
-};
-
-// Parse a rule in ovs-ofctl(8) syntax. -EINVAL: err names the field and the remedy, *out_rule is
-// untouched.
-int sw_rule_parse(const struct sw_rule_parser *parser, const char *text, struct sw_rule *out_rule,
-		  struct sw_error *err);
-
-// Parse the lines of a file: blank ones and what stands behind '#' are skipped. *out_rules is
-// malloc'd. -EINVAL: err names the line. -ENOMEM.
-int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines, uint32_t n_lines,
-		   struct sw_rule **out_rules, uint32_t *out_n, struct sw_error *err);
-
-// The same match and priority.
-bool sw_rule_is_same_match(const struct sw_rule *a, const struct sw_rule *b);
-
-// What del-flows and dump-flows select with: a match without actions.
-struct sw_flow_filter {
-	struct sw_rule match;
-	uint64_t cookie_mask;
-	uint16_t out_port; // 0: whatever the rule does
-	bool is_strict;    // this match and priority exactly, instead of all rules within it
-};
-
-// Parse a match; text NULL or empty selects everything. -EINVAL.
-int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
-			 struct sw_flow_filter *out_filter, struct sw_error *err);
-bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule);
-
-// Match of a rule without priority and actions, e.g. "udp,in_port=1,nw_dst=20.0.0.0/24". Its
-// actions. Returns the length, as snprintf.
-int sw_rule_format_match(const struct sw_rule *rule, char *out, size_t size);
-int sw_rule_format_actions(const struct sw_rule *rule, char *out, size_t size);
-// All of it, such that sw_rule_parse() gives the same rule again.
-int sw_rule_format(const struct sw_rule *rule, char *out, size_t size);
-
 struct sw_flow_table;
+
+// Different masks in one table: so a miss is bounded in time.
+#define SW_FLOW_MAX_MASKS 1024
 
 // qsbr: under which the PMDs report quiescent states; NULL: there are none (tests). NULL without
 // memory.
@@ -89,10 +40,11 @@ void sw_flow_stats_detach(struct sw_flow_table *table, struct sw_flow_stats *sta
 void sw_flow_bad_counts(const struct sw_flow_table *table, uint64_t out_bad[SW_N_BAD]);
 
 /*
- * Change the table: all the rules at once, or none. As in ovs-ofctl, an added rule takes the place
- * of one with the same match and priority and starts counting at 0; replace leaves alone, counters
- * included, what stands there already, and deletes the rest.
- * -ENOSPC  more than SW_FLOW_MAX_RULES, counting deleted ones that a PMD may still use
+ * Change the tables: all the rules at once, or none. The rules are copied. As in ovs-ofctl, an added
+ * rule takes the place of one with the same table, match and priority and starts counting at 0; replace
+ * leaves alone, counters included, what stands there already, and deletes the rest.
+ * -ENOSPC  more than SW_FLOW_MAX_RULES, or SW_FLOW_MAX_MASKS in a table; or too many deleted ones
+ *          that a PMD may still count for
  * -EBUSY   too much waits for a PMD that does not answer
  * -ENOMEM
  */
@@ -108,12 +60,16 @@ int sw_flow_delete(struct sw_flow_table *table, const struct sw_flow_filter *fil
 void sw_flow_reap(struct sw_flow_table *table);
 
 struct sw_flow_info {
-	struct sw_rule rule;
+	const struct sw_rule *rule; // until the next change
 	uint64_t n_packets;
 	uint64_t n_bytes;
 	uint64_t created_ns; // CLOCK_MONOTONIC
 };
 
 uint32_t sw_flow_count(const struct sw_flow_table *table);
-// Rule number i in matching order; i < sw_flow_count().
-void sw_flow_get(const struct sw_flow_table *table, uint32_t i, struct sw_flow_info *out_info);
+// Rule number i, by table and then in matching order; i < sw_flow_count().
+void sw_flow_get(struct sw_flow_table *table, uint32_t i, struct sw_flow_info *out_info);
+// How many different masks the rules of a table have.
+uint32_t sw_flow_masks(const struct sw_flow_table *table, uint8_t number);
+// The rule that counts in a slot; NULL if there is none.
+const struct sw_rule *sw_flow_by_slot(const struct sw_flow_table *table, uint32_t slot);

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the pmdpulse authors
 // Rules and their fields, to text.
 #include <arpa/inet.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,6 +149,9 @@ static bool format_value(const struct sw_field *field, const uint8_t *value, con
 	case SW_FIELD_DSCP:
 		snprintf(out, size, "%u", (unsigned int)(v & 0xfc));
 		return (m & 0xfc) != 0;
+	case SW_FIELD_DSCP6:
+		snprintf(out, size, "%u", (unsigned int)(v >> 2));
+		return (m & 0xfc) != 0;
 	case SW_FIELD_ECN:
 		snprintf(out, size, "%u", (unsigned int)(v & 0x03));
 		return (m & 0x03) != 0;
@@ -166,19 +170,42 @@ static bool format_value(const struct sw_field *field, const uint8_t *value, con
 	}
 }
 
-int sw_field_format(const struct sw_field *field, const struct sw_rule *rule, char *out,
-		    size_t size)
+int sw_field_format(const struct sw_field *field, const struct sw_key *value,
+		    const struct sw_key *mask, char *out, size_t size)
 {
 	static const uint8_t nothing[SW_FIELD_MAX_BYTES];
-	const uint8_t *value = (const uint8_t *)&rule->value + field->offset;
-	const uint8_t *mask = (const uint8_t *)&rule->mask + field->offset;
+	const uint8_t *v = (const uint8_t *)value + field->offset;
+	const uint8_t *m = (const uint8_t *)mask + field->offset;
 	char text[128] = "";
 
-	if (memcmp(mask, nothing, field->n_bytes) == 0 ||
-	    !sw_field_is_met((enum sw_field_needs)field->shown, rule) ||
-	    !format_value(field, value, mask, text, sizeof(text)))
+	if (memcmp(m, nothing, field->n_bytes) == 0 ||
+	    !sw_field_is_met((enum sw_field_needs)field->shown, value, mask) ||
+	    !format_value(field, v, m, text, sizeof(text)))
 		return snprintf(out, size, "%s", "");
 	return snprintf(out, size, "%s=%s", field->name, text);
+}
+
+int sw_field_format_set(const struct sw_field *field, const uint8_t *value, const uint8_t *mask,
+			char *out, size_t size)
+{
+	uint8_t whole[SW_FIELD_MAX_BYTES];
+	char text[128] = "";
+
+	memcpy(whole, mask, field->n_bytes);
+	if (field->type == SW_FIELD_VLAN || field->type == SW_FIELD_PCP)
+		return snprintf(out, size, "%u",
+				field->type == SW_FIELD_PCP ? value[0] >> 5u
+							    : (value[0] & 0x0fu) << 8 | value[1]);
+	if (field->type == SW_FIELD_VID && mask[0] == 0x0f && mask[1] == 0xff)
+		return snprintf(out, size, "0x%04x",
+				(unsigned int)get_big_endian(value, 2) | SW_VLAN_PRESENT);
+	// What sw_field_parse_set() takes off a full mask.
+	if (field->n_bits == 20 && get_big_endian(mask, 4) == 0xfffff)
+		memset(whole, 0xff, 4);
+	if (field->n_bytes == 2 && field->n_bits == 8 && mask[1] == 0xff)
+		whole[0] = 0xff;
+	format_value(field, value, whole, text, sizeof(text));
+	return snprintf(out, size, "%s", text);
 }
 
 // Appends to a buffer as snprintf does: *len counts what would have been written.
@@ -204,41 +231,45 @@ static bool is_said(const struct sw_field *field, const struct sw_protocol *prot
 	       (protocol->nw_proto >= 0 && strcmp(field->name, "nw_proto") == 0);
 }
 
-int sw_rule_format_match(const struct sw_rule *rule, char *out, size_t size)
+int sw_match_format(const struct sw_key *value, const struct sw_key *mask, char *out, size_t size)
 {
-	const struct sw_protocol *protocol = sw_protocol_of(rule);
+	const struct sw_protocol *protocol = sw_protocol_of(value, mask);
 	const struct sw_field *field;
 	size_t len = 0;
 
-	append(out, size, &len, "%s", protocol ? protocol->name : "");
-	if (rule->in_port)
-		append(out, size, &len, "%sin_port=%u", len ? "," : "", rule->in_port);
+	append(out, size, &len, "%s", "");
+	if (mask->recirc_id)
+		append(out, size, &len, "recirc_id=%u", value->recirc_id);
+	if (protocol)
+		append(out, size, &len, "%s%s", len ? "," : "", protocol->name);
+	if (mask->in_port)
+		append(out, size, &len, "%sin_port=%u", len ? "," : "", value->in_port);
 	for (size_t i = 0; (field = sw_field_at(i)); i++) {
 		char text[192];
 
 		if (!is_said(field, protocol) &&
-		    sw_field_format(field, rule, text, sizeof(text)) > 0)
+		    sw_field_format(field, value, mask, text, sizeof(text)) > 0)
 			append(out, size, &len, "%s%s", len ? "," : "", text);
 	}
 	return (int)len;
 }
 
-int sw_rule_format_actions(const struct sw_rule *rule, char *out, size_t size)
+int sw_rule_format_match(const struct sw_rule *rule, char *out, size_t size)
 {
-	if (rule->out == SW_OUT_DROP)
-		return snprintf(out, size, "drop");
-	if (rule->out == SW_OUT_IN_PORT)
-		return snprintf(out, size, "IN_PORT");
-	return snprintf(out, size, "output:%u", rule->out);
+	return sw_match_format(&rule->value, &rule->mask, out, size);
 }
 
 int sw_rule_format(const struct sw_rule *rule, char *out, size_t size)
 {
-	char match[SW_FLOW_TEXT_BYTES], actions[64];
+	char match[1024], table[16] = "";
+	size_t len;
 
 	sw_rule_format_match(rule, match, sizeof(match));
-	sw_rule_format_actions(rule, actions, sizeof(actions));
-	return snprintf(out, size, "cookie=0x%llx,priority=%u%s%s actions=%s",
-			(unsigned long long)rule->cookie, rule->priority, match[0] ? "," : "",
-			match, actions);
+	if (rule->table)
+		snprintf(table, sizeof(table), "table=%u,", rule->table);
+	len = (size_t)snprintf(out, size, "cookie=0x%llx,%spriority=%u%s%s actions=",
+			       (unsigned long long)rule->cookie, table, rule->priority,
+			       match[0] ? "," : "", match);
+	return (int)len + sw_rule_format_actions(rule, len < size ? out + len : NULL,
+						 len < size ? size - len : 0);
 }

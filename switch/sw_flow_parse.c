@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "sw_flow_field.h"
+#include "sw_flow_parse.h"
 
-#define SEPARATORS ", \t\r\n"
 #define MAX_FIELDS 64
 
 // A rule while it is read.
@@ -17,32 +17,23 @@ struct parse {
 	struct sw_rule rule;
 	struct sw_flow_filter *filter; // NULL: a rule with actions
 	bool has_priority;
+	bool has_table;
 	const struct sw_field *given[MAX_FIELDS];
 	unsigned int n_given;
 	struct sw_error *err;
 };
 
-static bool number(const char *text, uint64_t max, uint64_t *out_value)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	*out_value = strtoull(text, &end, 0);
-	return errno == 0 && *end == 0 && *out_value <= max;
-}
-
-static int port(struct parse *p, const char *field, char *text, uint16_t *out_port)
+int sw_parse_port(const struct sw_rule_parser *parser, const char *field, char *text,
+		  uint16_t *out_port, struct sw_error *err)
 {
 	size_t len = strlen(text);
 	uint64_t n;
 	int rc;
 
-	if (number(text, UINT64_MAX, &n)) {
+	if (sw_number(text, UINT64_MAX, &n)) {
 		if (n == 0 || n > SW_OFPORT_MAX)
-			return sw_fail(p->err, -EINVAL, "%s=%s: a port number is 1 to %u", field,
-				       text, SW_OFPORT_MAX);
+			return sw_fail(err, -EINVAL, "%s=%s: a port number is 1 to %u", field, text,
+				       SW_OFPORT_MAX);
 		*out_port = (uint16_t)n;
 		return 0;
 	}
@@ -50,12 +41,11 @@ static int port(struct parse *p, const char *field, char *text, uint16_t *out_po
 		text[len - 1] = 0;
 		text++;
 	}
-	rc = p->parser && p->parser->resolve ? p->parser->resolve(p->parser->resolve_ctx, text)
-					     : -ENOENT;
+	rc = parser && parser->resolve ? parser->resolve(parser->resolve_ctx, text) : -ENOENT;
 	if (rc <= 0)
 		return sw_fail(
-			p->err, -EINVAL,
-			"%s=%s: no such port (pmdpulse show lists them; a port that comes later "
+			err, -EINVAL,
+			"%s=%.100s: no such port (pmdpulse show lists them; a port that comes later "
 			"is named by its number)",
 			field, text);
 	*out_port = (uint16_t)rc;
@@ -116,10 +106,10 @@ static int cookie(struct parse *p, char *text)
 
 	if (slash)
 		*slash++ = 0;
-	if (slash && strcmp(slash, "-1") != 0 && !number(slash, UINT64_MAX, &mask))
+	if (slash && strcmp(slash, "-1") != 0 && !sw_number(slash, UINT64_MAX, &mask))
 		return sw_fail(p->err, -EINVAL, "cookie=%s/%s: the mask must be a 64-bit number",
 			       text, slash);
-	if (!number(text, UINT64_MAX, &value))
+	if (!sw_number(text, UINT64_MAX, &value))
 		return sw_fail(p->err, -EINVAL, "cookie=%s: must be a 64-bit number", text);
 	p->rule.cookie = value;
 	if (p->filter)
@@ -140,44 +130,75 @@ static bool is_dump_only(const char *key)
 	return false;
 }
 
+static int in_port(struct parse *p, char *value)
+{
+	static const uint8_t all[2] = {0xff, 0xff};
+	uint16_t number;
+	int rc = sw_parse_port(p->parser, "in_port", value, &number, p->err);
+
+	return rc < 0 ? rc
+		      : enter(p, "in_port", offsetof(struct sw_key, in_port), 2,
+			      (const uint8_t *)&number, all);
+}
+
+// Of megaflows and traces alone.
+static int recirc_id(struct parse *p, const char *value)
+{
+	uint64_t n;
+
+	if (!sw_number(value, SW_N_TABLES, &n))
+		return sw_fail(p->err, -EINVAL, "recirc_id=%.40s: must be 0 to %u", value,
+			       SW_N_TABLES);
+	p->rule.value.recirc_id = (uint32_t)n;
+	p->rule.mask.recirc_id = UINT32_MAX;
+	return 0;
+}
+
+static int number_value(struct parse *p, const char *key, const char *value)
+{
+	uint64_t n;
+
+	if (strcmp(key, "priority") == 0) {
+		if (!sw_number(value, UINT16_MAX, &n))
+			return sw_fail(p->err, -EINVAL, "priority=%s: must be 0 to 65535", value);
+		p->rule.priority = (uint16_t)n;
+		p->has_priority = true;
+	} else if (strcmp(key, "table") == 0) {
+		if (!sw_number(value, SW_N_TABLES - 1, &n))
+			return sw_fail(p->err, -EINVAL, "table=%s: tables are 0 to %u", value,
+				       SW_N_TABLES - 1);
+		p->rule.table = (uint8_t)n;
+		p->has_table = true;
+	} else if (!sw_number(value, 0, &n)) { // the timeouts
+		return sw_fail(p->err, -EINVAL, "%s=%s: rules do not expire (leave it out)", key,
+			       value);
+	}
+	return 0;
+}
+
 static int key_value(struct parse *p, const char *key, char *value)
 {
 	const struct sw_field *field = sw_field_find(key);
-	uint64_t n;
 
 	if (field)
 		return field_value(p, field, value);
 	if (strcmp(key, "in_port") == 0)
-		return port(p, key, value, &p->rule.in_port);
+		return in_port(p, value);
+	if (strcmp(key, "recirc_id") == 0 && p->filter)
+		return recirc_id(p, value);
 	if (strcmp(key, "out_port") == 0 && p->filter)
-		return port(p, key, value, &p->filter->out_port);
+		return sw_parse_port(p->parser, key, value, &p->filter->out_port, p->err);
 	if (strcmp(key, "cookie") == 0)
 		return cookie(p, value);
-	if (strcmp(key, "priority") == 0) {
-		if (!number(value, UINT16_MAX, &n))
-			return sw_fail(p->err, -EINVAL, "priority=%s: must be 0 to 65535", value);
-		p->rule.priority = (uint16_t)n;
-		p->has_priority = true;
-		return 0;
-	}
-	if (strcmp(key, "table") == 0) {
-		if (!number(value, 0, &n))
-			return sw_fail(p->err, -EINVAL,
-				       "table=%s: there is one table, 0 (leave it out)", value);
-		return 0;
-	}
-	if (strcmp(key, "idle_timeout") == 0 || strcmp(key, "hard_timeout") == 0) {
-		if (!number(value, 0, &n))
-			return sw_fail(p->err, -EINVAL, "%s=%s: rules do not expire (leave it out)",
-				       key, value);
-		return 0;
-	}
+	if (strcmp(key, "priority") == 0 || strcmp(key, "table") == 0 ||
+	    strcmp(key, "idle_timeout") == 0 || strcmp(key, "hard_timeout") == 0)
+		return number_value(p, key, value);
 	if (is_dump_only(key))
 		return 0;
 	return sw_fail(
 		p->err, -EINVAL,
-		"%s: no such field (known are in_port, dl_*, nw_*, tp_*, ipv6_*, arp_*, icmp_*, "
-		"tcp_flags, vlan_tci, priority and cookie)",
+		"%.100s: no such field (known are in_port, dl_*, nw_*, tp_*, ipv6_*, arp_*, icmp_*, "
+		"nd_*, tcp_flags, vlan_*, table, priority and cookie)",
 		key);
 }
 
@@ -210,8 +231,8 @@ static int match(struct parse *p, char *text)
 	char *save = NULL;
 	unsigned int i;
 
-	for (char *t = strtok_r(text, SEPARATORS, &save); t;
-	     t = strtok_r(NULL, SEPARATORS, &save)) {
+	for (char *t = strtok_r(text, SW_SEPARATORS, &save); t;
+	     t = strtok_r(NULL, SW_SEPARATORS, &save)) {
 		int rc = token(p, t);
 
 		if (rc < 0)
@@ -220,44 +241,13 @@ static int match(struct parse *p, char *text)
 	for (i = 0; i < p->n_given; i++) {
 		enum sw_field_needs needs = (enum sw_field_needs)p->given[i]->needs;
 
-		if (!sw_field_is_met(needs, &p->rule))
+		if (!sw_field_is_met(needs, &p->rule.value, &p->rule.mask))
 			return sw_fail(
 				p->err, -EINVAL,
 				"%s: needs the protocol in the same rule (write %s beside it)",
 				p->given[i]->name, sw_field_remedy(needs));
 	}
 	return 0;
-}
-
-static int actions(struct parse *p, char *text)
-{
-	char *save = NULL, *action = strtok_r(text, SEPARATORS, &save), *port_text;
-	uint64_t n;
-
-	if (!action) { // as in ovs-ofctl: no action drops
-		p->rule.out = SW_OUT_DROP;
-		return 0;
-	}
-	if (strtok_r(NULL, SEPARATORS, &save))
-		return sw_fail(p->err, -EINVAL,
-			       "actions: one action a rule (write output:PORT, in_port or drop)");
-	if (strcmp(action, "drop") == 0) {
-		p->rule.out = SW_OUT_DROP;
-		return 0;
-	}
-	if (strcasecmp(action, "in_port") == 0) {
-		p->rule.out = SW_OUT_IN_PORT;
-		return 0;
-	}
-	if (strncmp(action, "output:", 7) == 0 || strncmp(action, "output=", 7) == 0)
-		port_text = action + 7;
-	else if (number(action, UINT64_MAX, &n))
-		port_text = action;
-	else
-		return sw_fail(p->err, -EINVAL,
-			       "action \"%s\": not known (write output:PORT, in_port or drop)",
-			       action);
-	return port(p, "output", port_text, &p->rule.out);
 }
 
 // Where "actions=" begins as a word of its own; NULL if nowhere.
@@ -268,7 +258,7 @@ static char *find_actions(char *text)
 
 		if (strncmp(at, "actions=", 8) != 0 && strncmp(at, "action=", 7) != 0)
 			continue;
-		if (at == text || strchr(SEPARATORS, at[-1])) {
+		if (at == text || strchr(SW_SEPARATORS, at[-1])) {
 			*at = 0;
 			return at + len;
 		}
@@ -301,7 +291,7 @@ static int parse(struct parse *p, const char *text)
 	p->rule.priority = SW_FLOW_DEFAULT_PRIORITY;
 	rc = match(p, copy);
 	if (rc == 0 && then)
-		rc = actions(p, then);
+		rc = sw_acts_parse(p->parser, then, &p->rule, p->err);
 	return rc;
 }
 
@@ -311,7 +301,9 @@ int sw_rule_parse(const struct sw_rule_parser *parser, const char *text, struct 
 	struct parse p = {.parser = parser, .err = err};
 	int rc = parse(&p, text);
 
-	if (rc == 0)
+	if (rc < 0)
+		sw_rule_free(&p.rule);
+	else
 		*out_rule = p.rule;
 	return rc;
 }
@@ -328,37 +320,9 @@ int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, 
 	if (p.has_priority && !is_strict)
 		return sw_fail(err, -EINVAL, "priority: selects only with --strict");
 	filter.match = p.rule;
+	filter.is_any_table = !p.has_table;
 	*out_filter = filter;
 	return 0;
-}
-
-bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule)
-{
-	const struct sw_rule *match = &filter->match;
-
-	if (((rule->cookie ^ match->cookie) & filter->cookie_mask) != 0)
-		return false;
-	if (filter->out_port && rule->out != filter->out_port)
-		return false;
-	if (filter->is_strict)
-		return sw_rule_is_same_match(match, rule);
-	if (match->in_port && match->in_port != rule->in_port)
-		return false;
-	for (unsigned int i = 0; i < SW_KEY_WORDS; i++) {
-		uint64_t mask = match->mask.word[i];
-
-		if (mask & ~rule->mask.word[i] ||
-		    (rule->value.word[i] ^ match->value.word[i]) & mask)
-			return false;
-	}
-	return true;
-}
-
-bool sw_rule_is_same_match(const struct sw_rule *a, const struct sw_rule *b)
-{
-	return a->in_port == b->in_port && a->priority == b->priority &&
-	       memcmp(&a->value, &b->value, sizeof(a->value)) == 0 &&
-	       memcmp(&a->mask, &b->mask, sizeof(a->mask)) == 0;
 }
 
 int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines, uint32_t n_lines,
@@ -370,7 +334,7 @@ int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines
 	if (!rules)
 		return sw_fail(err, -ENOMEM, "no memory for %u rules", n_lines);
 	for (uint32_t i = 0; i < n_lines; i++) {
-		const char *text = lines[i] + strspn(lines[i], SEPARATORS);
+		const char *text = lines[i] + strspn(lines[i], SW_SEPARATORS);
 		char line[SW_FLOW_TEXT_BYTES];
 		struct sw_error why;
 		int rc;
@@ -381,9 +345,10 @@ int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines
 		if (rc >= (int)sizeof(line))
 			rc = too_long(&why);
 		else
-			rc = sw_rule_parse(parser, line, &rules[n++], &why);
+			rc = sw_rule_parse(parser, line, &rules[n], &why);
+		n += rc == 0;
 		if (rc < 0) {
-			free(rules);
+			sw_rules_free(rules, n);
 			return sw_fail(err, -EINVAL, "line %u: %.480s", i + 1, why.text);
 		}
 	}

@@ -3,55 +3,49 @@
 #include "sw_flow_table.h"
 
 #include <errno.h>
+#include <nmmintrin.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_rcu_qsbr.h>
 
-#include "sw_flow_set.h"
+_Static_assert(SW_N_TABLES == SW_XLATE_N_TABLES, "both sides know the same tables");
 
-#define MAX_LEFTOVERS 256 // rule sets that may wait for a PMD
+#define MAX_LEFTOVERS 256 // snapshots that may wait for a PMD
 
-// What an old rule set leaves behind until no PMD uses it.
+// What a snapshot leaves behind until no PMD uses it.
 struct sw_flow_leftover {
 	struct sw_flow_leftover *next;
-	uint64_t token; // of the grace period
-	struct sw_flow_set *set;
-	uint32_t n_slots;
-	uint32_t slots[];
+	uint64_t token;      // of the grace period
+	uint64_t generation; // of the snapshot that took its place
+	struct sw_tables *tables;
+	uint32_t n_tables, n_subtables, n_rules;
+	const struct sw_ctable *ctable[SW_N_TABLES];
+	struct sw_subtable **subtables;
+	struct sw_crule **rules;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 // The oldest.
 static void leftover_free(struct sw_flow_table *table)
 {
 	struct sw_flow_leftover *left = table->leftovers;
 
-	for (uint32_t i = 0; i < left->n_slots; i++)
-		table->is_used[left->slots[i]] = false;
 	table->leftovers = left->next;
 	if (!table->leftovers)
 		table->leftovers_end = &table->leftovers;
 	table->n_leftovers--;
-	sw_flow_set_free(left->set);
+	for (uint32_t i = 0; i < left->n_rules; i++) {
+		sw_flow_slot_leave(table, left->rules[i]->slot, left->generation);
+		sw_crule_free(left->rules[i]);
+	}
+	for (uint32_t i = 0; i < left->n_subtables; i++)
+		sw_subtable_free(left->subtables[i]);
+	for (uint32_t i = 0; i < left->n_tables; i++)
+		free((void *)(uintptr_t)left->ctable[i]);
+	free(left->tables);
+	free(left->subtables);
+	free(left->rules);
 	free(left);
-}
-
-static void leftover_add(struct sw_flow_table *table, struct sw_flow_leftover *left)
-{
-	left->token = table->qsbr ? rte_rcu_qsbr_start(table->qsbr) : 0;
-	*table->leftovers_end = left;
-	table->leftovers_end = &left->next;
-	table->n_leftovers++;
-	sw_flow_reap(table);
 }
 
 void sw_flow_reap(struct sw_flow_table *table)
@@ -60,36 +54,55 @@ void sw_flow_reap(struct sw_flow_table *table)
 	       (!table->qsbr ||
 		rte_rcu_qsbr_check(table->qsbr, table->leftovers->token, false) == 1))
 		leftover_free(table);
+	sw_flow_slots_reap(table);
 }
 
 struct sw_flow_table *sw_flow_table_create(struct rte_rcu_qsbr *qsbr)
 {
 	struct sw_flow_table *table = calloc(1, sizeof(*table));
-	struct sw_flow_set *set = sw_flow_set_compile(NULL, 0);
+	struct sw_tables *tables = calloc(1, sizeof(*tables));
 
-	if (!table || !set) {
+	if (!table || !tables) {
 		free(table);
-		sw_flow_set_free(set);
+		free(tables);
 		return NULL;
 	}
+	tables->generation = 1;
 	table->qsbr = qsbr;
 	table->leftovers_end = &table->leftovers;
-	atomic_init(&table->ref.set, set);
+	sw_flow_slots_init(table);
+	atomic_init(&table->ref.tables, tables);
 	return table;
 }
 
 void sw_flow_table_destroy(struct sw_flow_table *table)
 {
+	struct sw_tables *tables;
+
 	if (!table)
 		return;
 	while (table->leftovers)
 		leftover_free(table);
-	for (uint32_t i = 0; i < table->n_entries; i++)
+	for (uint32_t i = 0; i < table->n_entries; i++) {
+		sw_crule_free(table->entries[i]->compiled);
+		sw_rule_free(&table->entries[i]->rule);
 		free(table->entries[i]);
+	}
+	tables = atomic_load_explicit(&table->ref.tables, memory_order_relaxed);
+	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
+		while (table->groups[t]) {
+			struct sw_flow_group *group = table->groups[t];
+
+			table->groups[t] = group->next_in_table;
+			sw_subtable_free(group->now);
+			free(group);
+		}
+		free((void *)(uintptr_t)tables->table[t]);
+	}
 	for (uint32_t i = 0; i < SW_FLOW_MAX_PMDS; i++)
 		free(table->pmds[i]);
 	free(table->entries);
-	sw_flow_set_free(atomic_load_explicit(&table->ref.set, memory_order_relaxed));
+	free(tables);
 	free(table);
 }
 
@@ -98,212 +111,244 @@ const struct sw_flow_ref *sw_flow_table_ref(const struct sw_flow_table *table)
 	return &table->ref;
 }
 
-static int compare_entries(const void *a, const void *b)
+static uint64_t hash_key(uint64_t hash, const struct sw_key *key)
 {
-	const struct sw_flow_entry *x = *(struct sw_flow_entry *const *)a;
-	const struct sw_flow_entry *y = *(struct sw_flow_entry *const *)b;
-
-	if (x->rule.priority != y->rule.priority)
-		return x->rule.priority > y->rule.priority ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
+		hash = _mm_crc32_u64(hash, key->word[i]);
+	return hash;
 }
 
-// Give back what a refused change has taken. Entries of the table stay.
-static void discard(struct sw_flow_table *table, struct sw_flow_entry **next, uint32_t n)
+uint64_t sw_flow_rule_hash(const struct sw_rule *rule)
 {
-	for (uint32_t i = 0; next && i < n; i++) {
-		if (next[i]->created_ns != 0)
+	uint64_t hash = (uint64_t)rule->table << 16 | rule->priority;
+
+	return hash_key(hash_key(hash, &rule->value), &rule->mask);
+}
+
+static struct sw_flow_group **bucket_of(struct sw_flow_table *table, uint8_t number,
+					const struct sw_key *mask)
+{
+	return &table->mask_buckets[hash_key(number, mask) % SW_FLOW_MASK_BUCKETS];
+}
+
+struct sw_flow_group *sw_flow_group_find(struct sw_flow_table *table, const struct sw_rule *rule)
+{
+	struct sw_flow_group **bucket = bucket_of(table, rule->table, &rule->mask);
+	struct sw_flow_group *group;
+
+	for (group = *bucket; group; group = group->next_in_bucket) {
+		if (group->table == rule->table &&
+		    memcmp(&group->mask, &rule->mask, sizeof(group->mask)) == 0)
+			return group;
+	}
+	group = aligned_alloc(64, (sizeof(*group) + 63) & ~(size_t)63);
+	if (!group)
+		return NULL;
+	memset(group, 0, sizeof(*group));
+	group->mask = rule->mask;
+	group->table = rule->table;
+	group->next_in_bucket = *bucket;
+	*bucket = group;
+	group->next_in_table = table->groups[rule->table];
+	table->groups[rule->table] = group;
+	return group;
+}
+
+void sw_flow_groups_tidy(struct sw_flow_table *table)
+{
+	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
+		struct sw_flow_group **at = &table->groups[t];
+
+		if (!table->is_changed[t])
 			continue;
-		if (next[i]->slot != SW_FLOW_NO_SLOT)
-			table->is_used[next[i]->slot] = false;
-		free(next[i]);
+		table->is_changed[t] = false;
+		while (*at) {
+			struct sw_flow_group *group = *at;
+			struct sw_flow_group **in_bucket = bucket_of(table, group->table,
+								     &group->mask);
+
+			group->is_changed = false;
+			if (group->n_entries) {
+				at = &group->next_in_table;
+				continue;
+			}
+			*at = group->next_in_table;
+			while (*in_bucket != group)
+				in_bucket = &(*in_bucket)->next_in_bucket;
+			*in_bucket = group->next_in_bucket;
+			free(group);
+		}
 	}
-	free(next);
 }
 
-static int take_slots(struct sw_flow_table *table, struct sw_flow_entry **next, uint32_t n,
-		      struct sw_error *err)
+// The group's next subtable, of the entries that stay.
+static int prepare_group(struct sw_flow_group *group)
 {
-	uint32_t at = 0;
+	struct sw_crule **rules = malloc((group->n_entries + 1) * sizeof(*rules));
+	struct sw_flow_entry *entry;
+	uint32_t n = 0;
 
-	if (n > SW_FLOW_MAX_RULES)
-		return sw_fail(err, -ENOSPC,
-			       "%u rules: the table holds %u (delete some with del-flows)", n,
-			       SW_FLOW_MAX_RULES);
-	for (uint32_t i = 0; i < n; i++) {
-		if (next[i]->slot == SW_FLOW_NO_SLOT && !sw_flow_slot_take(table, &at, next[i]))
-			return sw_fail(
-				err, -ENOSPC,
-				"the rule table is full: %u rules, and deleted ones that a PMD may "
-				"still use (try again, or see pmd-health-show for a stalled one)",
-				n);
+	if (!rules)
+		return -ENOMEM;
+	for (entry = group->entries; entry; entry = entry->next_in_group) {
+		if (!entry->is_gone)
+			rules[n++] = entry->compiled;
 	}
+	group->next = n ? sw_subtable_new(&group->mask, rules, n) : NULL;
+	free(rules);
+	return n && !group->next ? -ENOMEM : 0;
+}
+
+static int compare_subtables(const void *a, const void *b)
+{
+	const struct sw_subtable *x = *(const struct sw_subtable *const *)a;
+	const struct sw_subtable *y = *(const struct sw_subtable *const *)b;
+
+	return x->best > y->best ? -1 : x->best < y->best;
+}
+
+static const struct sw_subtable *coming(const struct sw_flow_group *group)
+{
+	return group->is_changed ? group->next : group->now;
+}
+
+static int prepare_table(struct sw_flow_table *table, uint32_t number, struct sw_tables *tables,
+			 struct sw_error *err)
+{
+	struct sw_flow_group *group;
+	struct sw_ctable *ctable;
+	uint32_t n = 0;
+
+	for (group = table->groups[number]; group; group = group->next_in_table) {
+		if (group->is_changed && prepare_group(group) < 0)
+			return sw_fail(err, -ENOMEM, "no memory for the rules of table %u", number);
+		n += coming(group) != NULL;
+	}
+	if (n > SW_FLOW_MAX_MASKS)
+		return sw_fail(err, -ENOSPC,
+			       "table %u: %u different masks, but a table holds %u (spread the rules "
+			       "over several tables, or let more of them match on the same fields)",
+			       number, n, SW_FLOW_MAX_MASKS);
+	tables->table[number] = NULL;
+	if (n == 0)
+		return 0;
+	ctable = malloc(sizeof(*ctable) + n * sizeof(ctable->subtable[0]));
+	if (!ctable)
+		return sw_fail(err, -ENOMEM, "no memory for table %u", number);
+	ctable->n_subtables = 0;
+	for (group = table->groups[number]; group; group = group->next_in_table) {
+		if (coming(group))
+			ctable->subtable[ctable->n_subtables++] = coming(group);
+	}
+	qsort(ctable->subtable, n, sizeof(ctable->subtable[0]), compare_subtables);
+	tables->table[number] = ctable;
 	return 0;
 }
 
-// Everything that can be refused: slots for new entries, matching order, the compiled set.
-static int prepare(struct sw_flow_table *table, struct sw_flow_entry **next, uint32_t n,
-		   struct sw_flow_set **out_set, struct sw_error *err)
+static struct sw_flow_leftover *leftover_new(struct sw_flow_table *table, uint32_t n_gone)
 {
-	int rc;
+	struct sw_flow_leftover *left = calloc(1, sizeof(*left));
+	uint32_t n = 0;
 
-	sw_flow_reap(table);
+	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
+		struct sw_flow_group *group = table->is_changed[t] ? table->groups[t] : NULL;
+
+		for (; group; group = group->next_in_table)
+			n += group->is_changed;
+	}
+	if (!left)
+		return NULL;
+	left->subtables = malloc((n + 1) * sizeof(*left->subtables));
+	left->rules = malloc((n_gone + 1) * sizeof(*left->rules));
+	if (!left->subtables || !left->rules) {
+		free(left->subtables);
+		free(left->rules);
+		free(left);
+		return NULL;
+	}
+	return left;
+}
+
+int sw_flow_prepare(struct sw_flow_table *table, uint32_t n_gone, struct sw_flow_publication *out,
+		    struct sw_error *err)
+{
+	int rc = 0;
+
+	out->left = NULL;
+	out->tables = NULL;
 	if (table->n_leftovers >= MAX_LEFTOVERS)
 		return sw_fail(err, -EBUSY,
 			       "%u earlier changes wait for a PMD that does not answer (see "
 			       "pmd-health-show, then try again)",
 			       table->n_leftovers);
-	rc = take_slots(table, next, n, err);
-	if (rc < 0)
-		return rc;
-	qsort(next, n, sizeof(struct sw_flow_entry *), compare_entries);
-	*out_set = sw_flow_set_compile((const struct sw_flow_entry *const *)next, n);
-	return *out_set ? 0 : sw_fail(err, -ENOMEM, "no memory for %u rules", n);
-}
-
-// The rules of the table become next, which is taken over, also on failure. Returns how many old
-// ones are gone.
-static int commit(struct sw_flow_table *table, struct sw_flow_entry **next, uint32_t n,
-		  struct sw_error *err)
-{
-	uint32_t n_old = table->n_entries;
-	struct sw_flow_leftover *left = calloc(1, sizeof(*left) + n_old * sizeof(left->slots[0]));
-	struct sw_flow_set *set = NULL;
-	uint64_t now = now_ns();
-	int rc = left ? prepare(table, next, n, &set, err) : sw_fail(err, -ENOMEM, "no memory");
-
-	if (rc < 0) {
-		discard(table, next, n);
-		free(left);
-		return rc;
+	out->left = leftover_new(table, n_gone);
+	out->tables = malloc(sizeof(*out->tables));
+	if (!out->left || !out->tables)
+		return sw_fail(err, -ENOMEM, "no memory for the tables of rules");
+	*out->tables = *sw_tables_get(&table->ref);
+	out->tables->generation++;
+	for (uint32_t t = 0; t < SW_N_TABLES && rc == 0; t++) {
+		if (table->is_changed[t])
+			rc = prepare_table(table, t, out->tables, err);
 	}
-	for (uint32_t i = 0; i < n_old; i++)
-		table->entries[i]->is_wanted = false;
-	for (uint32_t i = 0; i < n; i++) {
-		next[i]->is_wanted = true;
-		if (next[i]->created_ns == 0)
-			next[i]->created_ns = now;
-	}
-	for (uint32_t i = 0; i < n_old; i++) {
-		if (table->entries[i]->is_wanted)
-			continue;
-		left->slots[left->n_slots++] = table->entries[i]->slot;
-		free(table->entries[i]);
-	}
-	free(table->entries);
-	table->entries = next;
-	table->n_entries = n;
-	left->set = atomic_load_explicit(&table->ref.set, memory_order_relaxed);
-	// F1, release: pairs with F2 (sw_flow_set_get).
-	atomic_store_explicit(&table->ref.set, set, memory_order_release);
-	rc = (int)left->n_slots;
-	leftover_add(table, left);
 	return rc;
 }
 
-static struct sw_flow_entry *entry_new(struct sw_flow_table *table, const struct sw_rule *rule)
+void sw_flow_unprepare(struct sw_flow_table *table, struct sw_flow_publication *publication)
 {
-	struct sw_flow_entry *entry = aligned_alloc(64, (sizeof(*entry) + 63) & ~(size_t)63);
+	const struct sw_tables *now = sw_tables_get(&table->ref);
 
-	if (!entry)
-		return NULL;
-	memset(entry, 0, sizeof(*entry));
-	entry->rule = *rule;
-	entry->slot = SW_FLOW_NO_SLOT;
-	entry->order = table->next_order++;
-	return entry;
-}
+	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
+		struct sw_flow_group *group = table->is_changed[t] ? table->groups[t] : NULL;
 
-static uint32_t find(struct sw_flow_entry *const *entries, uint32_t n, const struct sw_rule *rule)
-{
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		if (sw_rule_is_same_match(&entries[i]->rule, rule))
-			break;
+		for (; group; group = group->next_in_table) {
+			sw_subtable_free(group->next);
+			group->next = NULL;
+		}
+		if (publication->tables && publication->tables->table[t] != now->table[t])
+			free((void *)(uintptr_t)publication->tables->table[t]);
 	}
-	return i;
-}
-
-static bool is_same(const struct sw_rule *a, const struct sw_rule *b)
-{
-	return a->out == b->out && a->cookie == b->cookie && sw_rule_is_same_match(a, b);
-}
-
-/*
- * Lay rules over the *n entries of next, which has room. kept NULL: every rule is a new entry. Else
- * those of kept are taken where they say the same.
- */
-static int overlay(struct sw_flow_table *table, struct sw_flow_entry **next, uint32_t *n,
-		   const struct sw_rule *rules, uint32_t n_rules, bool is_keeping)
-{
-	for (uint32_t i = 0; i < n_rules; i++) {
-		uint32_t at = find(next, *n, &rules[i]);
-		uint32_t old = is_keeping ? find(table->entries, table->n_entries, &rules[i])
-					  : table->n_entries;
-		struct sw_flow_entry *entry;
-
-		if (old < table->n_entries && is_same(&table->entries[old]->rule, &rules[i]))
-			entry = table->entries[old];
-		else
-			entry = entry_new(table, &rules[i]);
-		if (!entry)
-			return -ENOMEM;
-		if (at < *n && next[at]->created_ns == 0)
-			free(next[at]); // said twice: the later line counts
-		next[at] = entry;
-		*n += at == *n;
+	free(publication->tables);
+	if (publication->left) {
+		free(publication->left->subtables);
+		free(publication->left->rules);
 	}
-	return 0;
+	free(publication->left);
 }
 
-static int change(struct sw_flow_table *table, const struct sw_rule *rules, uint32_t n_rules,
-		  bool is_replacing, struct sw_error *err)
+void sw_flow_publish(struct sw_flow_table *table, struct sw_flow_publication *publication,
+		     struct sw_crule *const *gone, uint32_t n_gone)
 {
-	uint32_t n = is_replacing ? 0 : table->n_entries;
-	struct sw_flow_entry **next =
-		calloc((size_t)n + n_rules + 1, sizeof(struct sw_flow_entry *));
-	int rc;
+	struct sw_flow_leftover *left = publication->left;
 
-	if (next && n)
-		memcpy(next, table->entries, n * sizeof(struct sw_flow_entry *));
-	if (!next || overlay(table, next, &n, rules, n_rules, is_replacing) < 0) {
-		discard(table, next, n);
-		return sw_fail(err, -ENOMEM, "no memory for %u rules", n_rules);
+	left->tables = atomic_load_explicit(&table->ref.tables, memory_order_relaxed);
+	left->generation = publication->tables->generation;
+	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
+		struct sw_flow_group *group = table->is_changed[t] ? table->groups[t] : NULL;
+
+		if (table->is_changed[t] && left->tables->table[t])
+			left->ctable[left->n_tables++] = left->tables->table[t];
+		for (; group; group = group->next_in_table) {
+			if (!group->is_changed)
+				continue;
+			if (group->now)
+				left->subtables[left->n_subtables++] = group->now;
+			group->now = group->next;
+			group->next = NULL;
+		}
 	}
-	rc = commit(table, next, n, err);
-	return rc < 0 ? rc : 0;
-}
-
-int sw_flow_add(struct sw_flow_table *table, const struct sw_rule *rules, uint32_t n_rules,
-		struct sw_error *err)
-{
-	return change(table, rules, n_rules, false, err);
-}
-
-int sw_flow_replace(struct sw_flow_table *table, const struct sw_rule *rules, uint32_t n_rules,
-		    struct sw_error *err)
-{
-	return change(table, rules, n_rules, true, err);
-}
-
-int sw_flow_delete(struct sw_flow_table *table, const struct sw_flow_filter *filter,
-		   struct sw_error *err)
-{
-	struct sw_flow_entry **next = calloc(table->n_entries + 1, sizeof(struct sw_flow_entry *));
-	uint32_t n = 0;
-
-	if (!next)
-		return sw_fail(err, -ENOMEM, "no memory");
-	for (uint32_t i = 0; i < table->n_entries; i++) {
-		if (!sw_flow_filter_matches(filter, &table->entries[i]->rule))
-			next[n++] = table->entries[i];
+	for (uint32_t i = 0; i < n_gone; i++) {
+		left->rules[i] = gone[i];
+		table->by_slot[gone[i]->slot] = NULL;
 	}
-	if (n == table->n_entries) {
-		free(next);
-		return 0;
-	}
-	return commit(table, next, n, err);
+	left->n_rules = n_gone;
+	// F1, release: pairs with F2 (sw_tables_get).
+	atomic_store_explicit(&table->ref.tables, publication->tables, memory_order_release);
+	left->token = table->qsbr ? rte_rcu_qsbr_start(table->qsbr) : 0;
+	*table->leftovers_end = left;
+	table->leftovers_end = &left->next;
+	table->n_leftovers++;
+	sw_flow_reap(table);
 }
 
 uint32_t sw_flow_count(const struct sw_flow_table *table)
@@ -311,13 +356,42 @@ uint32_t sw_flow_count(const struct sw_flow_table *table)
 	return table->n_entries;
 }
 
-void sw_flow_get(const struct sw_flow_table *table, uint32_t i, struct sw_flow_info *out_info)
+static int compare_entries(const void *a, const void *b)
 {
-	const struct sw_flow_entry *entry = table->entries[i];
-	struct sw_flow_total count = sw_flow_slot_count(table, entry->slot);
+	const struct sw_flow_entry *x = *(struct sw_flow_entry *const *)a;
+	const struct sw_flow_entry *y = *(struct sw_flow_entry *const *)b;
 
-	out_info->rule = entry->rule;
+	if (x->rule.table != y->rule.table)
+		return x->rule.table < y->rule.table ? -1 : 1;
+	return x->compiled->rank > y->compiled->rank ? -1 : 1;
+}
+
+void sw_flow_get(struct sw_flow_table *table, uint32_t i, struct sw_flow_info *out_info)
+{
+	struct sw_flow_total count;
+	const struct sw_flow_entry *entry;
+
+	if (!table->is_sorted) {
+		qsort(table->entries, table->n_entries, sizeof(struct sw_flow_entry *),
+		      compare_entries);
+		table->is_sorted = true;
+	}
+	entry = table->entries[i];
+	count = sw_flow_slot_count(table, entry->compiled->slot);
+	out_info->rule = &entry->rule;
 	out_info->n_packets = count.packets;
 	out_info->n_bytes = count.bytes;
 	out_info->created_ns = entry->created_ns;
+}
+
+uint32_t sw_flow_masks(const struct sw_flow_table *table, uint8_t number)
+{
+	const struct sw_ctable *ctable = sw_tables_get(&table->ref)->table[number];
+
+	return ctable ? ctable->n_subtables : 0;
+}
+
+const struct sw_rule *sw_flow_by_slot(const struct sw_flow_table *table, uint32_t slot)
+{
+	return slot < SW_FLOW_MAX_SLOTS && table->by_slot[slot] ? &table->by_slot[slot]->rule : NULL;
 }

@@ -9,8 +9,7 @@
 
 #include "sw_flow_field.h"
 
-// A whole string as an unsigned number, decimal, 0x or 0.
-static bool number(const char *text, uint64_t *out_value)
+bool sw_number(const char *text, uint64_t max, uint64_t *out_value)
 {
 	char *end;
 
@@ -18,7 +17,7 @@ static bool number(const char *text, uint64_t *out_value)
 		return false;
 	errno = 0;
 	*out_value = strtoull(text, &end, 0);
-	return errno == 0 && *end == 0;
+	return errno == 0 && *end == 0 && *out_value <= max;
 }
 
 static void put_big_endian(uint64_t value, uint8_t n_bytes, uint8_t *out)
@@ -50,7 +49,7 @@ static bool prefix(const char *text, uint8_t n_bytes, uint8_t *out)
 {
 	uint64_t n_bits;
 
-	if (!number(text, &n_bits) || n_bits > n_bytes * 8u)
+	if (!sw_number(text, n_bytes * 8u, &n_bits))
 		return false;
 	for (unsigned int i = 0; i < n_bytes; i++) {
 		unsigned int bits = n_bits >= 8 ? 8 : (unsigned int)n_bits;
@@ -127,7 +126,7 @@ static bool one(const struct sw_field *field, bool is_mask, const char *text, ui
 	default:
 		limit = is_mask ? UINT64_MAX >> (64 - field->n_bytes * 8)
 				: UINT64_MAX >> (64 - field->n_bits);
-		if (!number(text, &value) || value > limit)
+		if (!sw_number(text, limit, &value))
 			return false;
 		put_big_endian(value, field->n_bytes, out);
 		return true;
@@ -147,10 +146,14 @@ static const char *expected(const struct sw_field *field)
 		return "no, yes, first, later or not_later";
 	case SW_FIELD_VLAN:
 		return "0 to 4095, or 0xffff for untagged frames";
+	case SW_FIELD_VID:
+		return "0x1000 + VID[/MASK], or 0 for untagged frames";
 	case SW_FIELD_PCP:
 		return "0 to 7";
 	case SW_FIELD_DSCP:
 		return "a multiple of 4 from 0 to 252";
+	case SW_FIELD_DSCP6:
+		return "0 to 63";
 	case SW_FIELD_ECN:
 		return "0 to 3";
 	case SW_FIELD_TYPE:
@@ -175,7 +178,7 @@ static bool special(const struct sw_field *field, const char *text, uint8_t *val
 		return frag(text, value, mask);
 	if (field->type == SW_FIELD_FLAGS)
 		return flags(text, value, mask);
-	if (!number(text, &n))
+	if (!sw_number(text, UINT64_MAX, &n))
 		return false;
 	switch (field->type) {
 	case SW_FIELD_VLAN:
@@ -192,6 +195,10 @@ static bool special(const struct sw_field *field, const char *text, uint8_t *val
 		*value = (uint8_t)n;
 		*mask = 0xfc;
 		return n <= 0xfc && n % 4 == 0;
+	case SW_FIELD_DSCP6:
+		*value = (uint8_t)(n << 2);
+		*mask = 0xfc;
+		return n <= 0x3f;
 	case SW_FIELD_ECN:
 		*value = (uint8_t)n;
 		*mask = 0x03;
@@ -218,12 +225,31 @@ static bool is_special(const struct sw_field *field, const char *text)
 	case SW_FIELD_IP4:
 	case SW_FIELD_IP6:
 	case SW_FIELD_TCI:
+	case SW_FIELD_VID:
 		return false;
 	case SW_FIELD_FLAGS:
 		return *text == '+' || *text == '-';
 	default:
 		return true;
 	}
+}
+
+// The mask of a value that stands alone.
+static void whole(const struct sw_field *field, uint8_t *mask)
+{
+	if (field->type == SW_FIELD_VID)
+		put_big_endian(0x0fff | SW_VLAN_PRESENT, 2, mask);
+	else if (field->n_bits)
+		put_big_endian(UINT64_MAX >> (64 - field->n_bytes * 8), field->n_bytes, mask);
+	else
+		memset(mask, 0xff, SW_FIELD_MAX_BYTES);
+}
+
+static int wrong(const struct sw_field *field, const char *text, const char *right,
+		 struct sw_error *err)
+{
+	return sw_fail(err, -EINVAL, "%s=%.100s: not a value of this field (write %s)", field->name,
+		       text, right);
 }
 
 int sw_field_parse(const struct sw_field *field, const char *text, uint8_t *out_value,
@@ -241,20 +267,45 @@ int sw_field_parse(const struct sw_field *field, const char *text, uint8_t *out_
 
 		snprintf(head, sizeof(head), "%.*s", (int)len, text);
 		is_good = len < sizeof(head) && one(field, false, head, value);
+		whole(field, mask);
 		if (slash)
 			is_good = is_good && one(field, true, slash + 1, mask);
-		else if (field->n_bits)
-			put_big_endian(UINT64_MAX >> (64 - field->n_bytes * 8), field->n_bytes,
-				       mask);
-		else
-			memset(mask, 0xff, sizeof(mask));
 	}
 	if (!is_good)
-		return sw_fail(err, -EINVAL, "%s=%s: not a value of this field (write %s)",
-			       field->name, text, expected(field));
+		return wrong(field, text, expected(field), err);
 	for (unsigned int i = 0; i < field->n_bytes; i++) {
 		out_value[i] = value[i] & mask[i];
 		out_mask[i] = mask[i];
 	}
+	return 0;
+}
+
+int sw_field_parse_set(const struct sw_field *field, const char *text, uint8_t *out_value,
+		       uint8_t *out_mask, struct sw_error *err)
+{
+	uint8_t value[SW_FIELD_MAX_BYTES], mask[SW_FIELD_MAX_BYTES];
+	bool is_tag = field->type == SW_FIELD_VLAN || field->type == SW_FIELD_VID ||
+		      field->type == SW_FIELD_PCP;
+	unsigned int any = 0;
+	int rc = sw_field_parse(field, text, value, mask, err);
+
+	if (rc < 0)
+		return rc;
+	if (field->type == SW_FIELD_VLAN && !(value[0] & SW_VLAN_PRESENT >> 8))
+		return wrong(field, text, "0 to 4095; strip_vlan takes a tag away", err);
+	if (is_tag) { // the tag is there, or is put there
+		value[0] &= (uint8_t) ~(SW_VLAN_PRESENT >> 8);
+		mask[0] &= (uint8_t) ~(SW_VLAN_PRESENT >> 8);
+	}
+	if (field->n_bits == 20) // the label shares its word with other bits of the header
+		mask[0] = 0, mask[1] &= 0x0f;
+	if (field->n_bytes == 2 && field->n_bits == 8) // ICMP: one byte in the packet
+		mask[0] = 0;
+	for (unsigned int i = 0; i < field->n_bytes; i++)
+		any |= mask[i];
+	if (!any)
+		return wrong(field, text, "a mask that is not 0", err);
+	memcpy(out_value, value, field->n_bytes);
+	memcpy(out_mask, mask, field->n_bytes);
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The key of a packet: the header fields that rules can match, at fixed places in one cache line.
+ * The key of a packet: what rules can match, at fixed places in two cache lines. The first holds all
+ * that common packets have; of the second, common packets use word 8 alone.
  *
  * Values are in network byte order, as in the frame. IPv4, IPv6 and ARP share words 4 to 7: a rule
  * that names one of their fields also names dl_type, which stands in word 0 and is compared first.
@@ -14,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SW_KEY_WORDS 8
+#define SW_KEY_WORDS 16
+#define SW_KEY_LINE_WORDS 8 // words of the first line
+#define SW_KEY_META_WORD 8  // in_port and recirc_id: always matched exactly
 
 #define SW_VLAN_PRESENT 0x1000
 
@@ -58,13 +61,32 @@ struct sw_key {
 					uint8_t ipv6_dst[16];
 				};
 			};
+
+			uint16_t in_port; // ofport, host order; not of the packet
+			uint16_t reserved2;
+			uint32_t recirc_id; // 0: as received; host order
+
+			uint8_t nd_target[16];
+			uint8_t nd_sll[6];
+			uint8_t nd_reserved[2]; // ND: none yet
+			uint8_t nd_tll[6];
+			uint8_t reserved3[2];
+
+			// Reserved for connection tracking and tunnels; 0 until they are built.
+			uint32_t ct_state;
+			uint32_t ct_mark;
+			uint16_t ct_zone;
+			uint16_t tun_flags;
+			uint32_t reserved4;
+			uint64_t tun_id;
 		};
 	};
 };
 
-_Static_assert(sizeof(struct sw_key) == 64, "the key is one cache line");
+_Static_assert(sizeof(struct sw_key) == 128, "the key is two cache lines");
 _Static_assert(offsetof(struct sw_key, tp_src) == 24, "word 3");
 _Static_assert(offsetof(struct sw_key, nw_src) == 32, "word 4");
+_Static_assert(offsetof(struct sw_key, in_port) == 64, "word 8");
 
 // How deep a packet is read. Each level includes the ones before it.
 #define SW_DEPTH_NONE 0 // length only

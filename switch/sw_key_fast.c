@@ -39,6 +39,10 @@
 #define PROTO_DSTOPTS 60
 #define PROTO_SCTP 132
 
+#define ND_SOLICITATION 135
+#define ND_ADVERTISEMENT 136
+#define ND_OPTION_BYTES 8
+
 #define MASK48 UINT64_C(0x0000ffffffffffff)
 
 // What is left to parse. bytes never exceeds what is readable behind p.
@@ -101,6 +105,47 @@ static inline uint32_t icmp_type(const struct cursor *at, struct sw_key *key)
 	return SW_BAD_NONE;
 }
 
+// Behind the target: options of at least 8 bytes. One that can't be ends the walk; one that is there
+// twice makes the message mean nothing.
+static void nd_options(struct cursor at, struct sw_key *key)
+{
+	static const uint8_t zero[6];
+
+	while (at.bytes >= ND_OPTION_BYTES) {
+		uint32_t bytes = at.p[1] * ND_OPTION_BYTES;
+		uint8_t *to = at.p[0] == 1 ? key->nd_sll : at.p[0] == 2 ? key->nd_tll : NULL;
+
+		if (bytes == 0 || bytes > at.bytes)
+			return;
+		if (to && bytes == ND_OPTION_BYTES) {
+			if (memcmp(to, zero, sizeof(zero)) != 0) {
+				memset(key->nd_target, 0, sizeof(key->nd_target));
+				memset(key->nd_sll, 0, sizeof(key->nd_sll));
+				memset(key->nd_tll, 0, sizeof(key->nd_tll));
+				return;
+			}
+			memcpy(to, at.p + 2, sizeof(zero));
+		}
+		skip(&at, bytes);
+	}
+}
+
+static inline uint32_t icmp6(const struct cursor *at, struct sw_key *key)
+{
+	uint32_t bad = icmp_type(at, key);
+	struct cursor rest = *at;
+
+	if (bad || at->p[1] != 0 || (at->p[0] != ND_SOLICITATION && at->p[0] != ND_ADVERTISEMENT))
+		return bad;
+	skip(&rest, ICMP_BYTES);
+	if (rest.bytes < sizeof(key->nd_target))
+		return SW_BAD_NONE;
+	memcpy(key->nd_target, rest.p, sizeof(key->nd_target));
+	skip(&rest, sizeof(key->nd_target));
+	nd_options(rest, key);
+	return SW_KEY_WIDE;
+}
+
 static inline uint32_t ports(const struct cursor *at, uint32_t min_bytes, struct sw_key *key)
 {
 	if (at->bytes < min_bytes)
@@ -122,7 +167,7 @@ static inline uint32_t l4(const struct cursor *at, bool is_ip6, struct sw_key *k
 	case PROTO_ICMP:
 		return is_ip6 ? SW_BAD_NONE : icmp_type(at, key);
 	case PROTO_ICMP6:
-		return is_ip6 ? icmp_type(at, key) : SW_BAD_NONE;
+		return is_ip6 ? icmp6(at, key) : SW_BAD_NONE;
 	default:
 		return SW_BAD_NONE;
 	}
@@ -286,14 +331,13 @@ static uint32_t tags(struct cursor *at, struct sw_key *key)
 	return SW_BAD_NONE;
 }
 
-uint32_t sw_key_extract(const uint8_t *frame, uint32_t avail, uint32_t len, uint32_t depth,
-			struct sw_key *out_key)
+// The key is 0 but for word 8. Returns SW_BAD_*, with SW_KEY_WIDE when more of the second line is used.
+static inline uint32_t extract(const uint8_t *frame, uint32_t avail, uint32_t len, uint32_t depth,
+			       struct sw_key *key)
 {
-	struct sw_key *key = out_key;
 	struct cursor at = {.p = frame, .bytes = avail};
 	uint32_t bad, l3_bytes;
 
-	memset(key, 0, sizeof(*key));
 	if (unlikely(avail < ETH_BYTES))
 		return SW_BAD_RUNT;
 	key->word[1] = load64(frame) & MASK48;
@@ -322,26 +366,55 @@ uint32_t sw_key_extract(const uint8_t *frame, uint32_t avail, uint32_t len, uint
 	}
 }
 
+uint32_t sw_key_extract(const uint8_t *frame, uint32_t avail, uint32_t len, uint32_t depth,
+			struct sw_key *out_key)
+{
+	memset(out_key, 0, sizeof(*out_key));
+	return extract(frame, avail, len, depth, out_key) & ~SW_KEY_WIDE;
+}
+
 static __rte_noinline uint32_t extract_gathered(const struct rte_mbuf *mbuf, uint32_t depth,
-						struct sw_key *out_key)
+						struct sw_key *key)
 {
 	uint32_t bytes = RTE_MIN(mbuf->pkt_len, (uint32_t)SW_KEY_REACH_BYTES);
 	uint8_t head[SW_KEY_REACH_BYTES];
 	const uint8_t *frame = rte_pktmbuf_read(mbuf, 0, bytes, head);
 
-	if (!frame) {
-		memset(out_key, 0, sizeof(*out_key));
-		return SW_BAD_RUNT;
-	}
-	return sw_key_extract(frame, bytes, mbuf->pkt_len, depth, out_key);
+	return frame ? extract(frame, bytes, mbuf->pkt_len, depth, key) : SW_BAD_RUNT;
+}
+
+static inline uint32_t extract_mbuf(const struct rte_mbuf *mbuf, uint32_t depth, struct sw_key *key)
+{
+	if (unlikely(mbuf->data_len < mbuf->pkt_len && mbuf->data_len < SW_KEY_REACH_BYTES))
+		return extract_gathered(mbuf, depth, key);
+	return extract(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, mbuf->pkt_len,
+		       depth, key);
 }
 
 uint32_t sw_key_extract_mbuf(const struct rte_mbuf *mbuf, uint32_t depth, struct sw_key *out_key)
 {
-	if (unlikely(mbuf->data_len < mbuf->pkt_len && mbuf->data_len < SW_KEY_REACH_BYTES))
-		return extract_gathered(mbuf, depth, out_key);
-	return sw_key_extract(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len,
-			      mbuf->pkt_len, depth, out_key);
+	memset(out_key, 0, sizeof(*out_key));
+	return extract_mbuf(mbuf, depth, out_key) & ~SW_KEY_WIDE;
+}
+
+uint32_t sw_key_extract_rest(const struct rte_mbuf *mbuf, struct sw_key *key)
+{
+	memset(key, 0, sizeof(key->word[0]) * SW_KEY_LINE_WORDS);
+	return extract_mbuf(mbuf, SW_DEPTH_FULL, key);
+}
+
+uint32_t sw_key_burst_scalar(struct rte_mbuf *const *pkts, uint32_t n, uint64_t meta,
+			     struct sw_key *keys, uint8_t *out_bad)
+{
+	uint32_t any = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		memset(&keys[i], 0, sizeof(keys[i].word[0]) * SW_KEY_LINE_WORDS);
+		keys[i].word[SW_KEY_META_WORD] = meta;
+		out_bad[i] = (uint8_t)extract_mbuf(pkts[i], SW_DEPTH_FULL, &keys[i]);
+		any |= out_bad[i];
+	}
+	return any;
 }
 
 const char *sw_bad_name(uint32_t bad)

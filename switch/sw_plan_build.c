@@ -7,6 +7,8 @@
 #include <rte_malloc.h>
 
 #include "pmdpulse.h"
+#include "sw_mega_fast.h"
+#include "sw_pipe.h"
 #include "sw_switch.h"
 
 // Ethernet header and two tags on top of the MTU.
@@ -104,13 +106,16 @@ static void fill_out(struct sw_pmd *pmd, const struct sw_port *port, uint16_t nt
 	out->crumb_tx = PMDP_CRUMB(PMDP_STAGE_TX, port->ofport, out->queue);
 }
 
-static void fill_rxq(struct sw_pmd *pmd, const struct sw_port *port, uint16_t queue,
-		     struct sw_plan_rxq *rxq)
+static void fill_rxq(const struct sw_switch *sw, struct sw_pmd *pmd, const struct sw_port *port,
+		     uint16_t queue, struct sw_plan_rxq *rxq)
 {
 	rxq->port_id = port->port_id;
 	rxq->queue = queue;
 	rxq->in_port = port->ofport;
 	rxq->index = port->index;
+	rxq->emc_inv_prob = port->conf.emc_inv_prob != SW_EMC_AS_SET ? port->conf.emc_inv_prob
+								     : sw->settings.emc_inv_prob;
+	rxq->is_bypass = sw->settings.cache_bypass;
 	rxq->counts = &pmd->port_counts[port->index];
 	rxq->crumb_rx = PMDP_CRUMB(PMDP_STAGE_RX, port->ofport, queue);
 	rxq->crumb_process = PMDP_CRUMB(PMDP_STAGE_PROCESS, port->ofport, queue);
@@ -146,6 +151,11 @@ static struct sw_plan_pmd *build_plan(struct sw_switch *sw, const struct sw_roun
 	}
 	plan->generation = round->generation;
 	plan->is_exit = pmd->is_leaving;
+	plan->impl = sw->impl;
+	plan->smc = sw->settings.smc_enable ? sw_pipe_smc(pmd->pipe) : NULL;
+	plan->flow_limit = sw->settings.flow_limit;
+	plan->max_idle_used =
+		(uint32_t)(hz / 1000 * sw->settings.max_idle_ms >> SW_MEGA_USED_SHIFT);
 	plan->flush_interval_ticks = hz / 1000000 * sw->settings.tx_flush_interval_us;
 	plan->out_of = round->out_of;
 	while ((port = sw_port_next(sw, port)) != NULL) {
@@ -154,7 +164,7 @@ static struct sw_plan_pmd *build_plan(struct sw_switch *sw, const struct sw_roun
 		fill_out(pmd, port, nth_pmd, n_pmds, &plan->outs[plan->n_outs++]);
 		for (uint16_t q = 0; q < port->n_rxq; q++)
 			if (round->assignment.pmd[port->index][q] == pmd->index)
-				fill_rxq(pmd, port, q, &plan->rxqs[plan->n_rxq++]);
+				fill_rxq(sw, pmd, port, q, &plan->rxqs[plan->n_rxq++]);
 	}
 	return plan;
 }

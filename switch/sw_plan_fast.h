@@ -18,6 +18,8 @@
 #include "sw_port.h"
 
 struct rte_mbuf;
+struct sw_impl;
+struct sw_smc;
 
 #define SW_BURST 32
 #define SW_NO_OUT 0xffff
@@ -28,8 +30,10 @@ struct sw_plan_rxq {
 	struct sw_port_counts *counts; // of the port, this PMD's
 	uint16_t port_id;
 	uint16_t queue;
-	uint16_t in_port; // ofport
-	uint16_t index;   // of the port
+	uint16_t in_port;      // ofport
+	uint16_t index;        // of the port
+	uint32_t emc_inv_prob; // one in so many megaflow hits goes into the EMC; 0: EMC off
+	bool is_bypass;        // no caches while one mask is all that the port has
 };
 
 /*
@@ -63,7 +67,11 @@ struct sw_plan_pmd {
 	uint32_t n_rxq;
 	uint32_t n_outs;
 	uint64_t flush_interval_ticks;
-	const uint16_t *out_of; // ofport to index in outs, SW_NO_OUT
+	const struct sw_impl *impl; // of extraction and lookup
+	struct sw_smc *smc;         // NULL: off
+	uint32_t flow_limit;        // megaflows at most
+	uint32_t max_idle_used;     // of a megaflow, in the unit of its time of use
+	const uint16_t *out_of;     // ofport to index in outs, SW_NO_OUT
 	struct sw_plan_out *outs;
 	struct sw_plan_rxq rxqs[];
 };

@@ -15,6 +15,8 @@
 
 #include "sw_flow.h"
 #include "sw_log.h"
+#include "sw_mega_fast.h"
+#include "sw_pipe.h"
 #include "sw_plan.h"
 #include "sw_pmd_run.h"
 #include "sw_sched.h"
@@ -69,6 +71,8 @@ static void pmd_free(struct sw_switch *sw, struct sw_pmd *pmd)
 	if (pmd->wake_fd >= 0)
 		close(pmd->wake_fd);
 	sw_flow_stats_detach(sw->flows, pmd->flow_stats);
+	sw_pipe_destroy(pmd->pipe);
+	sw_perf_detach(pmd);
 	rte_free(pmd->port_counts);
 	sem_destroy(&pmd->started);
 	free(pmd);
@@ -88,7 +92,9 @@ static struct sw_pmd *pmd_alloc(struct sw_switch *sw, int core)
 	pmd->wake_fd = eventfd(0, EFD_CLOEXEC);
 	pmd->port_counts = rte_zmalloc("port counts", sizeof(*pmd->port_counts) * SW_MAX_PORTS, 64);
 	pmd->flow_stats = sw_flow_stats_attach(sw->flows);
-	if (pmd->wake_fd < 0 || pmd->port_counts == NULL || pmd->flow_stats == NULL) {
+	pmd->pipe = sw_pipe_create(SW_MEGA_MAX_FLOWS);
+	if (pmd->wake_fd < 0 || pmd->port_counts == NULL || pmd->flow_stats == NULL ||
+	    pmd->pipe == NULL) {
 		pmd_free(sw, pmd);
 		return NULL;
 	}

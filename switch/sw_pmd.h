@@ -18,10 +18,12 @@
 
 #include "pmdp_abi.h"
 #include "sw_error.h"
+#include "sw_perf.h"
 #include "sw_port.h"
 
 struct pmdp_lane;
 struct sw_flow_stats;
+struct sw_pipe;
 struct sw_plan_pmd;
 struct sw_switch;
 
@@ -48,6 +50,7 @@ struct sw_pmd {
 	uint32_t tid;
 	struct pmdp_lane *lane;
 	struct sw_flow_stats *flow_stats;
+	struct sw_pipe *pipe;
 	struct sw_port_counts *port_counts; // SW_MAX_PORTS of them
 	int wake_fd;                        // eventfd: a PMD without work blocks on it
 
@@ -57,6 +60,7 @@ struct sw_pmd {
 	bool is_known;                        // the plan has seen it RUNNING
 	sem_t started;                        // posted by the PMD when life leaves STARTING
 	uint64_t clear_base[PMDP_N_COUNTERS]; // counters at the last pmd-stats-clear
+	struct sw_perf_kept perf;
 	bool is_sharing_said;
 	uint64_t seen_beats; // by sw_notify.c
 	uint64_t seen_ns;
@@ -65,6 +69,7 @@ struct sw_pmd {
 	// Handshake (sw_plan.h). Written by control.
 	alignas(128) _Atomic(struct sw_plan_pmd *) next; // W: control, release (P1)
 	_Atomic uint32_t want_keepalive;                 // W: control, relaxed
+	_Atomic(struct sw_perf *) want_perf;             // W: control, release (D1); NULL: off
 	_Atomic uint32_t test_action; // W: control, release; SW_TEST_*, test hooks only
 	_Atomic uint32_t test_ms;     // W: control, before test_action
 	// Written by the PMD.

@@ -6,54 +6,15 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "sw_pipe_fast.h"
 #include "sw_tx_fast.h"
-
-// Packets of one verdict. is_all: they are the whole burst.
-static inline __attribute__((always_inline)) void
-forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint16_t verdict,
-	struct rte_mbuf **pkts, uint16_t n, bool is_all, struct pmdp_hot_shm *hot)
-{
-	uint64_t *counters = run->counters;
-	uint16_t index;
-
-	if (unlikely(verdict > SW_OFPORT_MAX)) {
-		uint32_t reason = verdict == SW_OUT_DROP      ? PMDP_DROP_ACTION
-				  : verdict == SW_OUT_NO_RULE ? PMDP_DROP_NO_RULE
-							      : PMDP_DROP_MALFORMED;
-
-		counters[reason == PMDP_DROP_ACTION ? PMDP_C_MEGAFLOW_HITS : PMDP_C_MISSES] += n;
-		sw_tx_drop(run, rxq->counts, reason, pkts, n);
-		return;
-	}
-	counters[PMDP_C_MEGAFLOW_HITS] += n;
-	index = run->plan->out_of[verdict];
-	if (unlikely(index == SW_NO_OUT))
-		sw_tx_drop(run, rxq->counts, PMDP_DROP_PORT_DOWN, pkts, n);
-	else if (is_all)
-		sw_tx_output(run, &run->plan->outs[index], pkts, n, hot);
-	else
-		sw_tx_append(run, &run->plan->outs[index], pkts, n);
-}
 
 static inline __attribute__((always_inline)) void process(struct sw_pmd_run *run,
 							  const struct sw_plan_rxq *rxq,
 							  struct rte_mbuf **pkts, uint16_t n,
 							  struct pmdp_hot_shm *hot)
 {
-	const struct sw_flow_set *set = sw_flow_set_get(run->flows);
-	uint16_t verdicts[SW_BURST];
-	uint16_t all = sw_flow_classify(set, run->flow_stats, rxq->in_port, pkts, n, verdicts);
-	uint16_t end;
-
-	if (likely(all != SW_OUT_MIXED)) {
-		forward(run, rxq, all, pkts, n, true, hot);
-	} else {
-		for (uint16_t i = 0; i < n; i = end) {
-			for (end = i + 1; end < n && verdicts[end] == verdicts[i];)
-				end++;
-			forward(run, rxq, verdicts[i], pkts + i, end - i, false, hot);
-		}
-	}
+	sw_pipe_burst(run, rxq, pkts, n, hot);
 	run->counters[PMDP_C_RX_BATCHES]++;
 	if (run->n_touched > 0)
 		sw_tx_flush_all(run, false);
@@ -108,6 +69,8 @@ poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive,
 			lane->last_ticks = now;
 			pmdp_lane_gap(lane, end);
 		}
+		if (unlikely(run->perf != NULL))
+			sw_perf_record(run->perf, counters, now, end, n_packets - n_before);
 		now = end;
 		run->now_ticks = now;
 		beats++;

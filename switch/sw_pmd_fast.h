@@ -10,8 +10,13 @@
 #include <stdint.h>
 
 #include "pmdpulse.h"
-#include "sw_flow_fast.h"
+#include "sw_flow_count_fast.h"
+#include "sw_perf_fast.h"
 #include "sw_plan_fast.h"
+#include "sw_xlate_fast.h"
+
+struct sw_mac_table;
+struct sw_pipe;
 
 // What the PMD has at hand while it polls; its own memory.
 struct sw_pmd_run {
@@ -20,8 +25,12 @@ struct sw_pmd_run {
 	const struct sw_flow_ref *flows;
 	struct sw_flow_stats *flow_stats;
 	struct sw_plan_pmd *plan;
+	struct sw_pipe *pipe;
+	struct sw_mac_table *macs;
+	struct sw_perf *perf; // NULL: pmd-perf-metrics is off
 	uint64_t
 		now_ticks; // end of the last iteration: times are a chain, nothing is counted twice
+	uint32_t now_s;    // seconds of CLOCK_MONOTONIC, as of the last housekeeping
 	bool is_keepalive;
 	bool is_tsc;
 	uint16_t n_touched; // outs with packets that wait

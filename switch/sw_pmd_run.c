@@ -13,6 +13,7 @@
 
 #include "pmdpulse.h"
 #include "sw_flow.h"
+#include "sw_pipe_fast.h"
 #include "sw_plan.h"
 #include "sw_pmd.h"
 #include "sw_pmd_fast.h"
@@ -68,6 +69,16 @@ static void take_keepalive(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	atomic_store_explicit(&pmd->has_keepalive, is_wanted, memory_order_release);
 }
 
+static void take_perf(struct sw_pmd *pmd, struct sw_pmd_run *run)
+{
+	// D2 pairs with D1.
+	struct sw_perf *wanted = atomic_load_explicit(&pmd->want_perf, memory_order_acquire);
+
+	if (wanted != NULL && run->perf == NULL)
+		sw_perf_begin(wanted, run->counters);
+	run->perf = wanted;
+}
+
 static void publish(struct sw_pmd_run *run)
 {
 	uint64_t n_malformed = 0;
@@ -88,12 +99,15 @@ static void sleep_until_woken(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	uint64_t n;
 	uint64_t now;
 
+	// The tables may change much meanwhile, and control waits for nobody who sleeps.
+	sw_pipe_flush(run);
 	publish(run);
 	pmdp_lane_sleep(run->lane, PMDP_REASON_NO_QUEUE);
 	rte_rcu_qsbr_thread_offline(pmd->sw->qsbr, pmd->index);
 	while (read(pmd->wake_fd, &n, sizeof(n)) < 0 && errno == EINTR)
 		;
 	rte_rcu_qsbr_thread_online(pmd->sw->qsbr, pmd->index);
+	sw_pipe_begin(run);
 	now = pmdp_lane_clock(run->lane);
 	run->counters[PMDP_C_SLEEP_TICKS] += now - run->now_ticks;
 	run->now_ticks = now;
@@ -106,11 +120,14 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	uint64_t crumb = PMDP_CRUMB(PMDP_STAGE_HOUSEKEEP, 0, 0);
 
 	run->now_ticks = pmdp_lane_clock(run->lane);
+	run->now_s = (uint32_t)(sw_now_ns() / UINT64_C(1000000000));
+	sw_pipe_begin(run);
 	for (;;) {
 		// P2: a new plan's contents are seen whole.
 		struct sw_plan_pmd *plan = atomic_load_explicit(&pmd->next, memory_order_acquire);
 
 		take_keepalive(pmd, run);
+		take_perf(pmd, run);
 		if (plan != run->plan)
 			take_plan(pmd, run, plan);
 		if (plan != NULL && plan->is_exit)
@@ -121,12 +138,15 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 		}
 		sw_pmd_poll(run, run->now_ticks + housekeep_ticks);
 		pmdp_lane_crumb(run->lane, crumb);
+		run->now_s = (uint32_t)(sw_now_ns() / UINT64_C(1000000000));
+		sw_sweep(run);
 		publish(run);
 		rte_rcu_qsbr_quiescent(pmd->sw->qsbr, pmd->index);
 #ifdef PMDP_TEST_HOOKS
 		sw_test_act(pmd);
 #endif
 	}
+	sw_pipe_flush(run);
 	publish(run);
 }
 
@@ -172,6 +192,8 @@ void *sw_pmd_main(void *arg)
 	run.counters = pmd->lane->body.counters;
 	run.flows = sw_flow_table_ref(pmd->sw->flows);
 	run.flow_stats = pmd->flow_stats;
+	run.pipe = pmd->pipe;
+	run.macs = pmd->sw->macs;
 	run.is_tsc = pmd->sw->tsc_hz != 0;
 	// L1: tid, lane and the rest are seen by who sees RUNNING.
 	atomic_store_explicit(&pmd->life, SW_PMD_RUNNING, memory_order_release);

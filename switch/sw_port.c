@@ -12,7 +12,8 @@
 
 #include "pmdpulse.h"
 #include "sw_device.h"
-#include "sw_flow_fast.h"
+#include "sw_flow_count_fast.h"
+#include "sw_mac.h"
 #include "sw_log.h"
 #include "sw_plan.h"
 #include "sw_plan_fast.h"
@@ -37,7 +38,8 @@ int sw_port_conf_init(struct sw_port_conf *conf, const char *name, const char *d
 	if (devargs[0] == '\0' || strlen(devargs) >= sizeof(conf->devargs))
 		return sw_fail(err, -EINVAL, "port %s: devargs must have 1 to %zu characters", name,
 			       sizeof(conf->devargs) - 1);
-	*conf = (struct sw_port_conf){.tx_retries = SW_TX_RETRIES_DEFAULT};
+	*conf = (struct sw_port_conf){.tx_retries = SW_TX_RETRIES_DEFAULT,
+				      .emc_inv_prob = SW_EMC_AS_SET};
 	memcpy(conf->name, name, len + 1);
 	strcpy(conf->devargs, devargs);
 	return 0;
@@ -63,6 +65,7 @@ static const struct conf_key conf_keys[] = {
 	CONF_KEY("n_txq_desc", n_txq_desc, 1, 32768),
 	CONF_KEY("mtu", mtu, 68, 9600),
 	CONF_KEY("tx-retries", tx_retries, 0, SW_TX_RETRIES_MAX),
+	CONF_KEY("emc-insert-inv-prob", emc_inv_prob, 0, UINT32_MAX - 1),
 	CONF_KEY("mbufs", n_mbufs, 512, 1u << 24),
 };
 
@@ -231,6 +234,8 @@ void sw_port_destroy(struct sw_switch *sw, struct sw_port *port)
 		pmdp_port_release(sw->pub, port->slot);
 	sw_device_stop(port);
 	sw_device_detach(port);
+	if (sw->macs != NULL)
+		sw_mac_flush(sw->macs, port->ofport);
 	sw_pool_release(port->pool);
 	if (sw->ports.slots[port->index] == port) {
 		sw->ports.slots[port->index] = NULL;

@@ -26,6 +26,7 @@ struct sw_tx_claim;
 #define SW_DEVARGS_BYTES 512
 #define SW_TX_RETRIES_DEFAULT 8
 #define SW_TX_RETRIES_MAX 32
+#define SW_EMC_AS_SET UINT32_MAX
 
 #define SW_PORT_ACTIVE 1
 #define SW_PORT_REMOVING 2
@@ -39,8 +40,9 @@ struct sw_port_conf {
 	uint32_t n_txq;  // 0: one per PMD, as far as the device has them
 	uint32_t n_rxq_desc;
 	uint32_t n_txq_desc;
-	uint32_t mtu;        // 0: as the device has it
-	uint32_t tx_retries; // SW_TX_RETRIES_DEFAULT
+	uint32_t mtu;          // 0: as the device has it
+	uint32_t tx_retries;   // SW_TX_RETRIES_DEFAULT
+	uint32_t emc_inv_prob; // emc-insert-inv-prob of the port; SW_EMC_AS_SET: the setting
 	uint32_t
 		n_mbufs; // 0: the shared pool, or an own one that grows if the device asks for more
 };

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sw_mac.h"
+
+#include "sw_mega_fast.h"
+
 #define NS_PER_MS UINT64_C(1000000)
 #define KEEPALIVE_MAX_MS UINT64_C(3600000)
 
@@ -185,10 +189,26 @@ static const struct key keys[] = {
 	 "milliseconds without a beat until MISSING; twice as long is DEAD"},
 	{"tx-flush-interval", parse_u32, format_u32, AT(tx_flush_interval_us), 0, 1000000,
 	 "microseconds that packets may wait for a fuller output batch; 0: sent with their burst"},
+	{"emc-insert-inv-prob", parse_u32, format_u32, AT(emc_inv_prob), 0, UINT32_MAX - 1,
+	 "one in so many keys goes into the exact-match cache; 1: each, 0: the cache is off"},
+	{"smc-enable", parse_bool, format_bool, AT(smc_enable), 0, 0,
+	 "use the signature-match cache, for more flows than the exact-match cache holds"},
+	{"cache-bypass", parse_bool, format_bool, AT(cache_bypass), 0, 0,
+	 "a port whose megaflows have one mask goes without caches, which would cost more than they save"},
+	{"max-idle", parse_u32, format_u32, AT(max_idle_ms), 500, 3600000,
+	 "milliseconds without a packet until a megaflow ends"},
+	{"flow-limit", parse_u32, format_u32, AT(flow_limit), 1, SW_MEGA_MAX_FLOWS,
+	 "megaflows of a PMD; packets beyond are translated one by one"},
+	{"hw-offload", parse_bool, format_bool, AT(hw_offload), 0, 0,
+	 "let devices mark the packets of megaflows, where they can (rte_flow MARK)"},
+	{"mac-aging-time", parse_u32, format_u32, AT(mac_aging_s), 15, 3600,
+	 "seconds after which a silent MAC address is forgotten"},
 	{"watchdog-needs-pmds", parse_bool, format_bool, AT(watchdog_needs_pmds), 0, 0,
 	 "a dead PMD stops feeding systemd's watchdog, which then restarts the switch"},
 	{"reconfigure-timeout", parse_u32, format_u32, AT(reconfigure_timeout_ms), 1, 600000,
 	 "milliseconds that a command waits for the PMDs to take a change over"},
+	{"pmd-perf-metrics", parse_bool, format_bool, AT(pmd_perf_metrics), 0, 0,
+	 "PMDs record their iterations for pmd-perf-show and pmd-perf-log"},
 	{"mbufs", parse_u32, format_u32, AT(n_mbufs), 0, 16777216,
 	 "packet buffers of the shared pool, before its first port; 0: by need"},
 };
@@ -250,6 +270,11 @@ void sw_settings_init(struct sw_settings *settings)
 	settings->enable_keepalive = true;
 	settings->keepalive_interval_ns = 50 * NS_PER_MS;
 	settings->reconfigure_timeout_ms = 2000;
+	settings->mac_aging_s = SW_MAC_AGING_S;
+	settings->emc_inv_prob = 100;
+	settings->cache_bypass = true;
+	settings->max_idle_ms = 10000;
+	settings->flow_limit = SW_MEGA_MAX_FLOWS;
 }
 
 int sw_settings_set(struct sw_settings *settings, const char *key, const char *value,

@@ -26,6 +26,14 @@ struct sw_settings {
 	uint32_t n_mbufs;         // mbufs: of the shared pool; 0 = by default
 	uint32_t reconfigure_timeout_ms; // reconfigure-timeout: patience with PMDs
 	uint32_t tx_flush_interval_us;   // tx-flush-interval
+	uint32_t emc_inv_prob;           // emc-insert-inv-prob; 0: EMC off
+	uint32_t flow_limit;             // flow-limit: megaflows of a PMD
+	uint32_t max_idle_ms;            // max-idle: of a megaflow
+	bool smc_enable;                 // smc-enable
+	bool cache_bypass;               // cache-bypass
+	bool hw_offload;                 // hw-offload
+	uint32_t mac_aging_s;            // mac-aging-time
+	bool pmd_perf_metrics;           // pmd-perf-metrics
 };
 
 #define SW_SETTINGS_VALUE_BYTES 320 // of any value as text

@@ -18,7 +18,7 @@
 // These show what is, not what was counted.
 static bool is_gauge(uint32_t index)
 {
-	return index >= PMDP_C_N_RXQ && index <= PMDP_C_KEEPALIVE;
+	return index >= PMDP_C_N_RXQ && index <= PMDP_C_MARKS;
 }
 
 // S2: a copy is whole if the same even number stands before and after it. The PMD holds the odd one for some
@@ -56,6 +56,7 @@ int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out)
 		out->counters[i] = body.counters[i] - (is_gauge(i) ? 0 : pmd->clear_base[i]);
 	out->ticks_hz = pmd->sw->tsc_hz != 0 ? pmd->sw->tsc_hz : UINT64_C(1000000000);
 	out->snapshot_ticks = body.snapshot_ticks;
+	out->flow_limit = pmd->sw->settings.flow_limit;
 	return 0;
 }
 
@@ -64,9 +65,12 @@ void sw_stats_clear(struct sw_switch *sw)
 	struct sw_pmd *pmd = NULL;
 	struct pmdp_lane_body body;
 
-	while ((pmd = sw_pmd_next(sw, pmd)) != NULL)
+	sw->cleared_ns = sw_now_ns();
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
+		sw_perf_clear(pmd);
 		if (read_counters(pmd, &body) == 0)
 			memcpy(pmd->clear_base, body.counters, sizeof(pmd->clear_base));
+	}
 }
 
 static void look_at_link(struct sw_port *port)

@@ -20,6 +20,7 @@ struct sw_pmd_stats {
 	uint64_t counters[PMDP_N_COUNTERS]; // PMDP_C_*, since the last clear (gauges as they are)
 	uint64_t ticks_hz;                  // of the _TICKS counters
 	uint64_t snapshot_ticks;
+	uint32_t flow_limit; // setting: megaflows at most
 };
 
 // -EAGAIN: the PMD stands in the middle of an update (stuck there); out is untouched.

@@ -10,6 +10,7 @@
 #include "pmdpulse.h"
 #include "sw_flow.h"
 #include "sw_log.h"
+#include "sw_mac.h"
 #include "sw_notify.h"
 #include "sw_plan.h"
 #include "sw_pool.h"
@@ -65,6 +66,7 @@ static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
 	struct sw_pmd *pmd = NULL;
 	cpu_set_t cpus;
 	int first_rc = 0;
+	int rc;
 
 	sw_switch_pmd_cpus(sw, &sw->settings, &cpus);
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
@@ -74,14 +76,16 @@ static int apply_pmds(struct sw_switch *sw, struct sw_error *err)
 		}
 	}
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		int rc;
-
 		if (!CPU_ISSET(cpu, &cpus) || sw_pmd_by_core(sw, cpu) != NULL)
 			continue;
 		rc = sw_pmd_create(sw, cpu, first_rc == 0 ? err : NULL);
 		first_rc = first_rc == 0 ? rc : first_rc;
 		sw_plan_changed_pmds(sw);
 	}
+	rc = sw_perf_apply(sw);
+	if (rc != 0 && first_rc == 0)
+		first_rc = sw_fail(err, rc,
+				   "pmd-perf-metrics: no memory to record a PMD's iterations");
 	return first_rc;
 }
 
@@ -90,6 +94,15 @@ static bool is_sched_changed(const struct sw_settings *a, const struct sw_settin
 	return a->fifo_priority != b->fifo_priority ||
 	       a->is_pmd_cpus_given != b->is_pmd_cpus_given ||
 	       !CPU_EQUAL(&a->pmd_cpus, &b->pmd_cpus);
+}
+
+// Settings that PMDs find in their plans.
+static bool is_plan_changed(const struct sw_settings *a, const struct sw_settings *b)
+{
+	return a->tx_flush_interval_us != b->tx_flush_interval_us ||
+	       a->emc_inv_prob != b->emc_inv_prob || a->smc_enable != b->smc_enable ||
+	       a->cache_bypass != b->cache_bypass || a->flow_limit != b->flow_limit ||
+	       a->max_idle_ms != b->max_idle_ms;
 }
 
 int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err)
@@ -107,6 +120,7 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 	if (rc != 0)
 		return rc;
 	sw->settings = *wanted;
+	sw_mac_set_aging(sw->macs, wanted->mac_aging_s);
 	if (sw->is_starting)
 		return 0; // sw_switch_start() does the rest at once
 	if (is_sched_changed(wanted, &old)) {
@@ -115,7 +129,7 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 				sw_sched_pmd(sw, pmd);
 		sw_sched_move_control(sw);
 	}
-	if (wanted->tx_flush_interval_us != old.tx_flush_interval_us)
+	if (is_plan_changed(wanted, &old))
 		sw_plan_changed(sw);
 	rc = apply_pmds(sw, err);
 	settle_rc = sw_plan_settle(sw, rc == 0 ? err : NULL);
@@ -146,7 +160,10 @@ void sw_switch_housekeep(struct sw_switch *sw)
 		while ((port = sw_port_next(sw, port)) != NULL)
 			sw_port_publish(sw, port, now_ns);
 	}
+	sw_perf_poll(sw);
 	sw_flow_reap(sw->flows);
+	if (sw->macs)
+		sw_mac_poll(sw->macs, (uint32_t)(now_ns / UINT64_C(1000000000)));
 	sw_pools_reap(sw->pools);
 	sw_notify_tick(sw, now_ns);
 }

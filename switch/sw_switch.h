@@ -22,6 +22,8 @@ struct pmdp_publisher;
 struct rte_rcu_qsbr;
 struct sw_ctl;
 struct sw_flow_table;
+struct sw_impl;
+struct sw_mac_table;
 struct sw_plan;
 struct sw_pools;
 
@@ -43,7 +45,8 @@ struct sw_options {
 struct sw_switch {
 	struct sw_options options;
 	struct sw_settings settings; // as applied
-	cpu_set_t allowed_cpus;      // the process' affinity at start
+	struct sw_perf_limits perf_limits;
+	cpu_set_t allowed_cpus; // the process' affinity at start
 	bool has_eal;
 	bool has_hugepages;
 	uint64_t start_ns; // CLOCK_MONOTONIC
@@ -56,10 +59,13 @@ struct sw_switch {
 	struct sw_pmds pmds;
 	struct sw_plan *plan;
 	struct sw_flow_table *flows;
+	struct sw_mac_table *macs;
+	const struct sw_impl *impl; // of extraction and lookup
 	struct sw_ctl *ctl;
 
 	struct sw_notify notify;
 	uint64_t ports_published_ns;
+	uint64_t cleared_ns; // pmd-stats-clear; 0: never
 
 	int epoll_fd;
 	int timer_fd;

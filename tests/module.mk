@@ -67,9 +67,11 @@ define test_program
 objects += $(O)/$(1:.c=.o)
 $(O)/$(1:.c=.o): TEST_CPPFLAGS = $(if $2,$$($2_cppflags$(if $(filter cli,$2),_tests)))
 $(BUILD)/$(1:.c=): LIBS = $3 $(if $2,$$($2_libs)) $$(YAJL_LIBS) -lm
-$(BUILD)/$(1:.c=): $(O)/$(1:.c=.o) $(if $2,$(call room_archive,$2)) \
-	$(if $(filter tests/unit/%,$1),$(call room_archive,unit)) $(call room_archive,common) $(lib_a)
+$(BUILD)/$(1:.c=): $(O)/$(1:.c=.o) $(if $(filter tests/unit/%,$1),$(call room_archive,unit)) \
+	$(if $2,$(call room_archive,$2)) $(call room_archive,common) $(lib_a)
 endef
+# Of unit/*.c without test_, those of the switch.
+$(O)/tests/unit/sw_%.o: TEST_CPPFLAGS = $(sw_cppflags)
 $(foreach s,$(unit_sources) $(stress_sources),\
 	$(eval $(call test_program,$s,$(call room_of,$s),$$(CMOCKA_LIBS))))
 $(foreach s,$(bench_sources) $(tools_sources),\
@@ -93,6 +95,8 @@ $(fuzz_objects): private CC := $(FUZZ_CC)
 $(fuzz_objects): ROOM_CPPFLAGS = $(YAJL_CFLAGS)
 $(filter $(O)/fuzz/switch/% $(O)/fuzz/tests/fuzz/sw_%,$(fuzz_objects)): ROOM_CPPFLAGS = $(sw_cppflags)
 $(fuzz_objects): ROOM_CFLAGS = -fsanitize=fuzzer-no-link,address,undefined
+$(filter %_avx2_fast.o,$(fuzz_objects)): ROOM_CFLAGS += $(avx2_flags)
+$(filter %_avx512_fast.o,$(fuzz_objects)): ROOM_CFLAGS += $(avx512_flags)
 $(O)/fuzz/%.o: %.c $(BUILD)/build_info.h
 	@mkdir -p $(@D)
 	$(say) CC '$< (fuzz)'

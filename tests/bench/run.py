@@ -22,6 +22,7 @@ BENCHES = {
     "rate": [sys.executable, os.path.join(HERE, "rate.py")],
     "cost_null": [sys.executable, os.path.join(HERE, "cost.py"), "--ports", "null"],
     "cost_flows": [sys.executable, os.path.join(HERE, "cost.py"), "--ports", "flows"],
+    "peers": [sys.executable, os.path.join(HERE, "peers.py")],
     "latency": [sys.executable, os.path.join(HERE, "latency.py")],
     "agent_cost": [sys.executable, os.path.join(HERE, "agent_cost.py")],
 }

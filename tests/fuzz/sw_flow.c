@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Any text is a rule or is refused with a reason; the dump of a rule is the same rule again.
-#include "sw_flow.h"
+#include "sw_rule.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,10 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (sw_rule_parse(NULL, text, &rule, &err) < 0) {
 		if (err.text[0] == 0)
 			abort();
-	} else if (sw_rule_format(&rule, dump, sizeof(dump)) >= (int)sizeof(dump) ||
-		   sw_rule_parse(NULL, dump, &again, &err) < 0 ||
-		   memcmp(&again, &rule, sizeof(rule)) != 0) {
-		abort();
+	} else {
+		if (sw_rule_format(&rule, dump, sizeof(dump)) >= (int)sizeof(dump) ||
+		    sw_rule_parse(NULL, dump, &again, &err) < 0 || !sw_rule_is_same(&again, &rule))
+			abort();
+		sw_rule_free(&again);
+		sw_rule_free(&rule);
 	}
 	free(text);
 	return 0;

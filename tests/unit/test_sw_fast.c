@@ -18,6 +18,9 @@
 #include <rte_mbuf.h>
 
 #include "sw_flow.h"
+#include "sw_impl.h"
+#include "sw_pipe.h"
+#include "sw_pipe_fast.h"
 #include "sw_pmd_fast.h"
 
 #define N_DEVICES 3 // ofport 1..3 on ethdev 0..2
@@ -89,6 +92,7 @@ static void add_flows(const char *const *texts)
 	for (; *texts != NULL; texts++) {
 		assert_int_equal(sw_rule_parse(NULL, *texts, &rule, &err), 0);
 		assert_int_equal(sw_flow_add(flows, &rule, 1, &err), 0);
+		sw_rule_free(&rule);
 	}
 }
 
@@ -100,6 +104,9 @@ static void fill_plan(void)
 	plan->outs = outs;
 	plan->n_outs = N_DEVICES;
 	plan->n_rxq = N_DEVICES;
+	plan->impl = sw_impl_init();
+	plan->flow_limit = 1000;
+	plan->max_idle_used = UINT32_MAX;
 	for (uint16_t i = 0; i < N_DEVICES; i++) {
 		plan->rxqs[i] = (struct sw_plan_rxq){
 			.port_id = i, .in_port = i + 1, .index = i, .counts = &counts[i]};
@@ -142,6 +149,8 @@ static int setup(void **state)
 	run.is_tsc = true;
 	run.now_ticks = rte_rdtsc();
 	run.is_keepalive = true;
+	run.pipe = sw_pipe_create(1000);
+	sw_pipe_begin(&run);
 	return 0;
 }
 
@@ -162,8 +171,10 @@ static int teardown(void **state)
 	assert_int_equal(run.counters[PMDP_C_RX_PACKETS],
 			 run.counters[PMDP_C_TX_PACKETS] + dropped);
 	assert_int_equal(dropped, port_dropped);
-	assert_int_equal(run.counters[PMDP_C_RX_PACKETS],
+	assert_int_equal(run.counters[PMDP_C_RX_PACKETS] -
+				 run.counters[PMDP_C_DROP0 + PMDP_DROP_MALFORMED],
 			 run.counters[PMDP_C_MEGAFLOW_HITS] + run.counters[PMDP_C_MISSES]);
+	sw_pipe_destroy(run.pipe);
 	assert_int_equal(rte_mempool_avail_count(pool), N_MBUFS);
 	sw_flow_stats_detach(flows, flow_stats);
 	sw_flow_table_destroy(flows);

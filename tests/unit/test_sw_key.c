@@ -130,15 +130,14 @@ static uint32_t extract(const uint8_t *bytes, uint32_t len, struct sw_key *key)
 // The key as the text of a rule that has every field that is there.
 static void check(const struct frame *f, uint32_t bad, const char *expected)
 {
-	struct sw_rule rule = {.out = SW_OUT_DROP};
 	char text[SW_FLOW_TEXT_BYTES];
-	struct sw_key key;
+	struct sw_key key, mask = {0};
 
 	assert_int_equal(extract(f->bytes, f->len, &key), bad);
-	rule.value = key;
+	// Of the second line only what is not 0.
 	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
-		rule.mask.word[i] = UINT64_MAX;
-	sw_rule_format_match(&rule, text, sizeof(text));
+		mask.word[i] = i < SW_KEY_LINE_WORDS || key.word[i] != 0 ? UINT64_MAX : 0;
+	sw_match_format(&key, &mask, text, sizeof(text));
 	assert_string_equal(text, expected);
 }
 
@@ -409,7 +408,32 @@ static void test_key_neighbour_solicitation_with_empty_option(void **state)
 	fill(&f, 0xfd, 16);
 	put(&f, "\x01\0\0\0\0\0\0\0", 8); // an option of length 0
 	check(&f, SW_BAD_NONE,
-	      "icmp6," UNTAGGED "," IP6_HOSTS "," IP6_REST ",nw_frag=no,icmp_type=135,icmp_code=0");
+	      "icmp6," UNTAGGED "," IP6_HOSTS "," IP6_REST ",nw_frag=no,icmp_type=135,icmp_code=0,"
+	      "nd_target=fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd");
+}
+
+static void test_key_neighbour_discovery(void **state)
+{
+	static const char head[] = "icmp6," UNTAGGED "," IP6_HOSTS "," IP6_REST
+				   ",nw_frag=no,icmp_type=136,icmp_code=0";
+	struct frame f = {.len = 0};
+	char expected[1024];
+
+	(void)state;
+	eth(&f, 0x86dd);
+	ip6(&f, 8 + 16 + 8 + 16 + 8, 58);
+	put(&f, "\x88\0\0\0\0\0\0\0", 8);
+	fill(&f, 0xfd, 16);
+	put(&f, "\x01\x01\x02\0\0\0\0\x0a", 8);
+	put(&f, "\x0e\x02", 2); // an option of 16 bytes that has no field here
+	fill(&f, 1, 14);
+	put(&f, "\x02\x01\x02\0\0\0\0\x0b", 8);
+	snprintf(expected, sizeof(expected), "%s,nd_target=%s,nd_sll=%s,nd_tll=%s", head,
+		 "fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd", "02:00:00:00:00:0a",
+		 "02:00:00:00:00:0b");
+	check(&f, SW_BAD_NONE, expected);
+	f.bytes[f.len - 8] = 1; // the same option twice: nothing of it can be believed
+	check(&f, SW_BAD_NONE, head);
 }
 
 static void test_key_tags(void **state)
@@ -619,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_key_ip6_fragments),
 		cmocka_unit_test(test_key_ip6_header_that_can_not_be),
 		cmocka_unit_test(test_key_neighbour_solicitation_with_empty_option),
+		cmocka_unit_test(test_key_neighbour_discovery),
 		cmocka_unit_test(test_key_tags),
 		cmocka_unit_test(test_key_tag_cut_off),
 		cmocka_unit_test(test_key_arp),

@@ -115,7 +115,7 @@ static void test_startup_errors_name_file_and_line(void **state)
 	static const struct {
 		const char *text, *where, *what;
 	} bad[] = {
-		{"\nadd-flow in_port=1,ip,actions=normal\n", ":2: ", "normal"},
+		{"\nadd-flow in_port=1,ip,actions=frob\n", ":2: ", "frob"},
 		{"frobnicate\n", ":1: ", "frobnicate"},
 		{"add-flow\n", ":1: ", "usage: add-flow FLOW"},
 		{"# x\n# y\nadd-flow 'a\n", ":3: ", "quote"},

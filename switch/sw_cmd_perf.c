@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+// pmd-perf-show, pmd-perf-log and pmd-perf-log-set, with the options of their OVS namesakes.
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "pmdp_json.h"
+#include "sw_cmd_impl.h"
+#include "sw_stats.h"
+#include "sw_switch.h"
+
+#define MAX_SHOWN 1000 // items of a history
+#define MAX_LIMIT_US 1000000
+
+// The number behind an option. -EINVAL.
+static int number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t *out,
+		  struct sw_error *err)
+{
+	const char *option = call->argv[*i];
+	const char *text = *i + 1 < call->argc ? call->argv[*i + 1] : "";
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end != 0 || errno != 0 || n > max)
+		return sw_fail(err, -EINVAL, "%s: wants a number from 0 to %u, not \"%.40s\"",
+			       option, max, text);
+	*out = (uint32_t)n;
+	++*i;
+	return 0;
+}
+
+struct shown {
+	bool is_without_histograms;
+	bool is_one;
+	uint32_t core; // is_one
+	uint32_t n_iterations;
+	uint32_t n_ms;
+};
+
+static int parse_shown(const struct sw_cmd_call *call, struct shown *out, struct sw_error *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < call->argc && rc == 0; i++) {
+		const char *option = call->argv[i];
+
+		if (strcmp(option, "-nh") == 0) {
+			out->is_without_histograms = true;
+		} else if (strcmp(option, "-it") == 0) {
+			rc = number(call, &i, MAX_SHOWN, &out->n_iterations, err);
+		} else if (strcmp(option, "-ms") == 0) {
+			rc = number(call, &i, MAX_SHOWN, &out->n_ms, err);
+		} else if (strcmp(option, "-pmd") == 0) {
+			rc = number(call, &i, CPU_SETSIZE - 1, &out->core, err);
+			out->is_one = true;
+		} else {
+			rc = sw_fail(err, -EINVAL, "%.40s: no such option", option);
+		}
+	}
+	if (rc == 0 && out->is_one && sw_pmd_by_core(call->sw, (int)out->core) == NULL)
+		rc = sw_fail(err, -ENOENT, "-pmd %u: no PMD runs on that core", out->core);
+	return rc;
+}
+
+static bool is_shown(const struct shown *shown, const struct sw_pmd *pmd)
+{
+	return !shown->is_one || pmd->core == (int)shown->core;
+}
+
+static void totals(yajl_gen gen, const struct sw_perf_totals *n)
+{
+	pmdp_json_kv_u64(gen, "iterations", n->n_iterations);
+	pmdp_json_kv_u64(gen, "iterations_idle", n->n_idle);
+	pmdp_json_kv_u64(gen, "cycles", n->cycles);
+	pmdp_json_kv_u64(gen, "cycles_idle", n->idle_cycles);
+	pmdp_json_kv_u64(gen, "packets", n->n_packets);
+	pmdp_json_kv_u64(gen, "batches", n->n_batches);
+	pmdp_json_kv_u64(gen, "upcalls", n->n_upcalls);
+	pmdp_json_kv_u64(gen, "cycles_upcalls", n->upcall_cycles);
+	pmdp_json_kv_u64(gen, "suspicious", n->n_suspicious);
+	pmdp_json_kv_u64(gen, "suspicious_not_logged", n->n_lost);
+}
+
+// Bins that have something: {"from": lowest value, "n": how many}.
+static void histograms(yajl_gen gen, const struct sw_perf_totals *n)
+{
+	pmdp_json_key(gen, "histograms");
+	yajl_gen_map_open(gen);
+	for (uint32_t hist = 0; hist < SW_PERF_N_HISTS; hist++) {
+		pmdp_json_key(gen, sw_perf_hist_name(hist));
+		yajl_gen_array_open(gen);
+		for (uint32_t bin = 0; bin < SW_PERF_N_BINS; bin++) {
+			if (n->bins[hist][bin] == 0)
+				continue;
+			yajl_gen_map_open(gen);
+			pmdp_json_kv_u64(gen, "from", sw_perf_bin_low(bin));
+			pmdp_json_kv_u64(gen, "n", n->bins[hist][bin]);
+			yajl_gen_map_close(gen);
+		}
+		yajl_gen_array_close(gen);
+	}
+	yajl_gen_map_close(gen);
+}
+
+static void iteration(yajl_gen gen, const struct sw_perf_iteration *it)
+{
+	pmdp_json_kv_u64(gen, "begin_cycles", it->begin_ticks);
+	pmdp_json_kv_u64(gen, "cycles", it->cycles);
+	pmdp_json_kv_int(gen, "packets", it->n_packets);
+	pmdp_json_kv_int(gen, "batches", it->n_batches);
+	pmdp_json_kv_int(gen, "upcalls", it->n_upcalls);
+	pmdp_json_kv_u64(gen, "cycles_upcalls", it->upcall_cycles);
+	pmdp_json_kv_int(gen, "idle_before", it->n_idle);
+}
+
+static void iterations(yajl_gen gen, const struct sw_pmd *pmd, uint32_t n)
+{
+	struct sw_perf_iteration *list = calloc(n, sizeof(*list));
+
+	n = list == NULL ? 0 : sw_perf_iterations(pmd, list, n);
+	pmdp_json_key(gen, "recent_iterations");
+	yajl_gen_array_open(gen);
+	for (uint32_t i = 0; i < n; i++) {
+		yajl_gen_map_open(gen);
+		iteration(gen, &list[i]);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
+	free(list);
+}
+
+static void milliseconds(yajl_gen gen, const struct sw_pmd *pmd, uint32_t n)
+{
+	struct sw_perf_ms *list = calloc(n, sizeof(*list));
+
+	n = list == NULL ? 0 : sw_perf_milliseconds(pmd, list, n);
+	pmdp_json_key(gen, "recent_ms");
+	yajl_gen_array_open(gen);
+	for (uint32_t i = 0; i < n; i++) {
+		yajl_gen_map_open(gen);
+		pmdp_json_kv_u64(gen, "begin_cycles", list[i].begin_ticks);
+		pmdp_json_kv_u64(gen, "cycles", list[i].cycles);
+		pmdp_json_kv_int(gen, "iterations", list[i].n_iterations);
+		pmdp_json_kv_int(gen, "iterations_idle", list[i].n_idle);
+		pmdp_json_kv_u64(gen, "packets", list[i].n_packets);
+		pmdp_json_kv_int(gen, "batches", list[i].n_batches);
+		pmdp_json_kv_int(gen, "upcalls", list[i].n_upcalls);
+		pmdp_json_kv_u64(gen, "cycles_upcalls", list[i].upcall_cycles);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
+	free(list);
+}
+
+static void show_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
+		     const struct shown *shown)
+{
+	yajl_gen gen = call->gen;
+	struct sw_pmd_stats stats;
+	struct sw_perf_totals perf;
+	int rc = sw_stats_pmd(pmd, &stats);
+
+	yajl_gen_map_open(gen);
+	sw_cmd_pmd_identity(gen, pmd);
+	pmdp_json_kv_bool(gen, "readable", rc == 0);
+	if (rc == 0)
+		sw_cmd_pmd_counters(gen, &stats);
+	rc = sw_perf_totals(pmd, &perf);
+	pmdp_json_key(gen, "perf");
+	if (rc == 0) {
+		yajl_gen_map_open(gen);
+		totals(gen, &perf);
+		if (!shown->is_without_histograms)
+			histograms(gen, &perf);
+		if (shown->n_iterations > 0)
+			iterations(gen, pmd, shown->n_iterations);
+		if (shown->n_ms > 0)
+			milliseconds(gen, pmd, shown->n_ms);
+		yajl_gen_map_close(gen);
+	} else {
+		yajl_gen_null(gen); // never recorded, or stuck while it did
+	}
+	yajl_gen_map_close(gen);
+}
+
+int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	struct shown shown = {0};
+	struct sw_pmd *pmd = NULL;
+	int rc = parse_shown(call, &shown, err);
+
+	if (rc != 0)
+		return rc;
+	yajl_gen_map_open(call->gen);
+	pmdp_json_kv_bool(call->gen, "pmd_perf_metrics", call->sw->settings.pmd_perf_metrics);
+	pmdp_json_kv_seconds(call->gen, "measured_s",
+			     sw_now_ns() - RTE_MAX(call->sw->cleared_ns, call->sw->start_ns));
+	pmdp_json_key(call->gen, "pmds");
+	yajl_gen_array_open(call->gen);
+	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL)
+		if (is_shown(&shown, pmd))
+			show_pmd(call, pmd, &shown);
+	yajl_gen_array_close(call->gen);
+	yajl_gen_map_close(call->gen);
+	return 0;
+}
+
+static void log_of(yajl_gen gen, const struct sw_perf_log *log)
+{
+	yajl_gen_map_open(gen);
+	pmdp_json_kv_int(gen, "suspicious", log->n_suspicious);
+	pmdp_json_kv_int(gen, "at", log->at);
+	pmdp_json_key(gen, "iterations");
+	yajl_gen_array_open(gen);
+	for (uint32_t i = 0; i < log->n; i++) {
+		yajl_gen_map_open(gen);
+		iteration(gen, &log->iterations[i]);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
+	yajl_gen_map_close(gen);
+}
+
+static void log_pmd(yajl_gen gen, const struct sw_pmd *pmd)
+{
+	const struct sw_perf_kept *kept = &pmd->perf;
+	uint64_t n = kept->n_logs < SW_PERF_N_KEPT ? kept->n_logs : SW_PERF_N_KEPT;
+
+	yajl_gen_map_open(gen);
+	sw_cmd_pmd_identity(gen, pmd);
+	pmdp_json_kv_u64(gen, "tsc_hz",
+			 pmd->sw->tsc_hz != 0 ? pmd->sw->tsc_hz : UINT64_C(1000000000));
+	pmdp_json_kv_u64(gen, "logged", kept->n_logs);
+	pmdp_json_key(gen, "logs");
+	yajl_gen_array_open(gen);
+	for (uint64_t i = kept->n_logs - n; i < kept->n_logs; i++)
+		log_of(gen, kept->logs[i % SW_PERF_N_KEPT]);
+	yajl_gen_array_close(gen);
+	yajl_gen_map_close(gen);
+}
+
+int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const struct sw_perf_limits *limits = &call->sw->perf_limits;
+	struct shown shown = {0};
+	struct sw_pmd *pmd = NULL;
+	int rc = parse_shown(call, &shown, err);
+
+	if (rc != 0)
+		return rc;
+	sw_perf_poll(call->sw);
+	yajl_gen_map_open(call->gen);
+	pmdp_json_kv_bool(call->gen, "pmd_perf_metrics", call->sw->settings.pmd_perf_metrics);
+	pmdp_json_kv_bool(call->gen, "on", limits->is_logging);
+	pmdp_json_kv_int(call->gen, "limit_us", limits->limit_us);
+	pmdp_json_kv_int(call->gen, "before", limits->n_before);
+	pmdp_json_kv_int(call->gen, "after", limits->n_after);
+	pmdp_json_kv_bool(call->gen, "extend", limits->is_extending);
+	pmdp_json_key(call->gen, "pmds");
+	yajl_gen_array_open(call->gen);
+	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL)
+		if (is_shown(&shown, pmd))
+			log_pmd(call->gen, pmd);
+	yajl_gen_array_close(call->gen);
+	yajl_gen_map_close(call->gen);
+	return 0;
+}
+
+int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	struct sw_perf_limits limits = call->sw->perf_limits;
+	int rc = 0;
+
+	for (int i = 0; i < call->argc && rc == 0; i++) {
+		const char *word = call->argv[i];
+
+		if (strcmp(word, "on") == 0 || strcmp(word, "off") == 0)
+			limits.is_logging = strcmp(word, "on") == 0;
+		else if (strcmp(word, "-e") == 0 || strcmp(word, "-ne") == 0)
+			limits.is_extending = strcmp(word, "-e") == 0;
+		else if (strcmp(word, "-b") == 0)
+			rc = number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_before, err);
+		else if (strcmp(word, "-a") == 0)
+			rc = number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_after, err);
+		else if (strcmp(word, "-us") == 0)
+			rc = number(call, &i, MAX_LIMIT_US, &limits.limit_us, err);
+		else
+			rc = sw_fail(err, -EINVAL,
+				     "%.40s: on, off, -b, -a, -us, -e and -ne are known", word);
+	}
+	if (rc == 0 && limits.limit_us == 0)
+		rc = sw_fail(err, -EINVAL, "-us 0: every iteration would be suspicious");
+	if (rc != 0)
+		return rc;
+	call->sw->perf_limits = limits;
+	sw_perf_apply(call->sw);
+	return 0;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the pmdpulse authors
+#include "sw_mac.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define N_PLACES (SW_MAC_BUCKETS * SW_MAC_WAYS)
+
+// The table and what only control knows of it.
+struct owner {
+	struct sw_mac_table table;
+	struct sw_mac_counts counts;
+	uint32_t swept_s;
+};
+
+static struct owner *owner_of(struct sw_mac_table *table)
+{
+	return (struct owner *)(void *)table;
+}
+
+struct sw_mac_table *sw_mac_create(void)
+{
+	struct owner *owner = aligned_alloc(64, (sizeof(*owner) + 63) & ~(size_t)63);
+
+	if (!owner)
+		return NULL;
+	memset(owner, 0, sizeof(*owner)); // and no PMD has to fault it in
+	sw_mac_set_aging(&owner->table, SW_MAC_AGING_S);
+	return &owner->table;
+}
+
+void sw_mac_destroy(struct sw_mac_table *table)
+{
+	free(table);
+}
+
+void sw_mac_set_aging(struct sw_mac_table *table, uint32_t aging_s)
+{
+	if (table)
+		atomic_store_explicit(&table->aging_s, aging_s, memory_order_relaxed);
+}
+
+static struct sw_mac_entry *place(const struct sw_mac_table *table, uint32_t i)
+{
+	return (struct sw_mac_entry *)(uintptr_t)&table->bucket[i / SW_MAC_WAYS][i % SW_MAC_WAYS];
+}
+
+static uint64_t id_of(const struct sw_mac_entry *entry)
+{
+	return atomic_load_explicit(&entry->id, memory_order_relaxed);
+}
+
+static uint32_t seen_s_of(const struct sw_mac_entry *entry)
+{
+	return atomic_load_explicit(&entry->seen_s, memory_order_relaxed);
+}
+
+static void forget(struct owner *owner, struct sw_mac_entry *entry)
+{
+	atomic_store_explicit(&entry->id, SW_MAC_FREE, memory_order_release);
+	owner->counts.n--;
+}
+
+// A place for an address: a free one, or the one that was seen longest ago.
+static struct sw_mac_entry *make_room(struct owner *owner, uint64_t id)
+{
+	uint32_t hash = sw_mac_hash(id);
+	struct sw_mac_entry *oldest = NULL;
+
+	for (unsigned int i = 0; i < 2 * SW_MAC_WAYS; i++) {
+		struct sw_mac_entry *entry =
+			&owner->table
+				 .bucket[sw_mac_bucket(hash, i / SW_MAC_WAYS)][i % SW_MAC_WAYS];
+
+		if (id_of(entry) == SW_MAC_FREE) {
+			if (owner->counts.n < SW_MAC_MAX)
+				return entry;
+			continue;
+		}
+		if (!oldest || (int32_t)(seen_s_of(entry) - seen_s_of(oldest)) < 0)
+			oldest = entry;
+	}
+	if (oldest) {
+		forget(owner, oldest);
+		owner->counts.n_evicted++;
+	}
+	return oldest; // NULL: the table is full, and no address stands in these buckets
+}
+
+static void learn(struct owner *owner, uint64_t id, uint16_t port, uint32_t now_s)
+{
+	uint32_t old_port;
+	struct sw_mac_entry *entry = sw_mac_find(&owner->table, id, &old_port);
+
+	if (entry) {
+		owner->counts.n_moved += old_port != port;
+		atomic_store_explicit(&entry->port, port, memory_order_relaxed);
+		atomic_store_explicit(&entry->seen_s, now_s, memory_order_relaxed);
+		return;
+	}
+	entry = make_room(owner, id);
+	if (!entry) {
+		owner->counts.n_dropped++;
+		return;
+	}
+	atomic_store_explicit(&entry->port, port, memory_order_relaxed);
+	atomic_store_explicit(&entry->seen_s, now_s, memory_order_relaxed);
+	atomic_store_explicit(&entry->id, id, memory_order_release); // N1
+	owner->counts.n++;
+	owner->counts.n_learned++;
+}
+
+static void expire(struct owner *owner, uint32_t now_s)
+{
+	uint32_t aging_s = atomic_load_explicit(&owner->table.aging_s, memory_order_relaxed);
+
+	if (owner->swept_s == now_s)
+		return;
+	owner->swept_s = now_s;
+	for (uint32_t i = 0; i < N_PLACES; i++) {
+		struct sw_mac_entry *entry = place(&owner->table, i);
+		int32_t age_s = (int32_t)(now_s - seen_s_of(entry));
+
+		if (id_of(entry) == SW_MAC_FREE || age_s <= 0 || (uint32_t)age_s <= aging_s)
+			continue;
+		forget(owner, entry);
+		owner->counts.n_expired++;
+	}
+}
+
+void sw_mac_poll(struct sw_mac_table *table, uint32_t now_s)
+{
+	struct owner *owner = owner_of(table);
+
+	for (uint32_t i = 0; i < SW_MAC_REQUESTS; i++) {
+		struct sw_mac_request *request = &table->request[i];
+		uint64_t id = atomic_load_explicit(&request->id, memory_order_acquire); // N4
+		uint32_t port;
+
+		if (id == SW_MAC_FREE || id == SW_MAC_CLAIMED)
+			continue;
+		port = atomic_load_explicit(&request->port, memory_order_relaxed);
+		learn(owner, id, (uint16_t)port, now_s);
+		atomic_store_explicit(&request->id, SW_MAC_FREE, memory_order_release); // N5
+	}
+	expire(owner, now_s);
+}
+
+void sw_mac_flush(struct sw_mac_table *table, uint16_t port)
+{
+	for (uint32_t i = 0; i < N_PLACES; i++) {
+		struct sw_mac_entry *entry = place(table, i);
+		uint32_t at = atomic_load_explicit(&entry->port, memory_order_relaxed);
+
+		if (id_of(entry) == SW_MAC_FREE || (port && at != port))
+			continue;
+		forget(owner_of(table), entry);
+		owner_of(table)->counts.n_expired++;
+	}
+}
+
+void sw_mac_counts(const struct sw_mac_table *table, struct sw_mac_counts *out_counts)
+{
+	*out_counts = ((const struct owner *)(const void *)table)->counts;
+	for (uint32_t i = 0; i < SW_MAC_REQUESTS; i++)
+		out_counts->n_dropped +=
+			atomic_load_explicit(&table->request[i].n_dropped, memory_order_relaxed);
+}
+
+bool sw_mac_next(const struct sw_mac_table *table, uint32_t *at, uint32_t now_s,
+		 struct sw_mac_info *out_info)
+{
+	for (; *at < N_PLACES; ++*at) {
+		const struct sw_mac_entry *entry = place(table, *at);
+		uint64_t id = id_of(entry);
+		int32_t age_s = (int32_t)(now_s - seen_s_of(entry));
+
+		if (id == SW_MAC_FREE)
+			continue;
+		for (unsigned int i = 0; i < 6; i++)
+			out_info->mac[i] = (uint8_t)(id >> (56 - 8 * i));
+		out_info->vid = id & 0x0fff;
+		out_info->port = (uint16_t)atomic_load_explicit(&entry->port, memory_order_relaxed);
+		out_info->age_s = age_s > 0 ? (uint32_t)age_s : 0;
+		++*at;
+		return true;
+	}
+	return false;
+}
