@@ -146,12 +146,12 @@ check: all tests lint-rules-self-test
 	@$(run_tests) --side-by-side='$(unit_programs)' $(stress_programs) $(foreign_programs) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
 endif
 
-fuzz: $(fuzz_programs)
-	$(Q)for f in $(fuzz_programs); do \
-		mkdir -p $(BUILD)/corpus/$${f##*/} && echo "$$f" && \
-		$$f -verbosity=0 -print_final_stats=1 -max_total_time=$(FUZZ_SECONDS) \
-			-artifact_prefix=$(BUILD)/ \
-			$(BUILD)/corpus/$${f##*/} || exit 1; \
-	done
+fuzz-programs: $(fuzz_programs)
+# As many at once as there are cores; each has a corpus of its own.
+fuzz: fuzz-programs
+	$(Q)printf '%s\n' $(fuzz_programs) | xargs -P "$$(nproc)" -I PROGRAM sh -c '\
+		corpus=$(BUILD)/corpus/$$(basename PROGRAM) && mkdir -p "$$corpus" && echo PROGRAM && \
+		PROGRAM -verbosity=0 -print_final_stats=1 -max_total_time=$(FUZZ_SECONDS) \
+			-artifact_prefix=$(BUILD)/ "$$corpus"'
 
-.PHONY: unit stress tools bench-programs tests check check-unit check-stress check-system fuzz
+.PHONY: unit stress tools bench-programs tests check check-unit check-stress check-system fuzz fuzz-programs
