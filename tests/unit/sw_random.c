@@ -61,8 +61,9 @@ static void random_match(char *text, size_t size)
 					  "nw_src=20.0.0.0/8",
 					  "nw_dst=20.0.0.2/255.0.0.255",
 					  "nw_src=20.0.1.1,nw_dst=20.0.0.1"};
-	static const char *const ip[] = {"nw_ttl=1", "nw_ttl=2",      "nw_tos=32",
-					 "nw_ecn=1", "nw_frag=later", "nw_frag=no"};
+	static const char *const ip[] = {"nw_ttl=1",      "nw_ttl=1/0x1", "nw_ttl=0/0x2",
+					 "nw_ttl=2",      "nw_tos=32",    "nw_ecn=1",
+					 "nw_frag=later", "nw_frag=no"};
 	static const char *const ip6[] = {"ipv6_dst=fd00::1", "ipv6_dst=fd00::/64",
 					  "ipv6_src=fd00::2/127", "ipv6_dst=fd00::3/::ff",
 					  "ipv6_label=0x5"};
@@ -133,7 +134,7 @@ static void random_actions(const char *match, uint32_t table, char *text, size_t
 					  "set_field:fd00::/64->ipv6_src",
 					  "set_field:5->ipv6_label"};
 	static const char *const ip4[] = {"set_field:20.0.0.0/24->nw_dst", "set_field:1->nw_ecn",
-					  "set_field:1/3->nw_ttl"};
+					  "set_field:2/2->nw_ttl,dec_ttl"};
 	uint32_t n = dice(5);
 
 	*text = 0;
