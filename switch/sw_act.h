@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-#define SW_ACT_OUTPUT 1    // to port, at most max_len bytes of it
-#define SW_ACT_FLOOD 2     // to every port but the one that it came from, at most max_len bytes
-#define SW_ACT_NORMAL 3    // learn and forward by MAC address and VLAN
-#define SW_ACT_SET 4       // bytes of the key at offset become value where mask has ones; the packet too
+#define SW_ACT_OUTPUT 1 // to port, at most max_len bytes of it
+#define SW_ACT_FLOOD 2  // to every port but the one that it came from, at most max_len bytes
+#define SW_ACT_NORMAL 3 // learn and forward by MAC address and VLAN
+#define SW_ACT_SET 4 // bytes of the key at offset become value where mask has ones; the packet too
 #define SW_ACT_PUSH_VLAN 5 // a tag with tpid and VID, PCP 0
 #define SW_ACT_POP_VLAN 6
 #define SW_ACT_DEC_TTL 7 // a packet whose TTL would become 0 goes no further

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Actions to text: those of rules, and those of megaflows.
+#include "sw_act_format.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "pmdp_names.h"
 #include "sw_act.h"
-#include "sw_act_format.h"
 #include "sw_flow_field.h"
 #include "sw_flow_parse.h"
 

@@ -12,11 +12,16 @@
 #define MIN_MAX_LEN 14 // an Ethernet header
 
 const struct sw_mod sw_mods[SW_N_MODS] = {
-	{"mod_dl_src", "dl_src", SW_NEEDS_NOTHING},   {"mod_dl_dst", "dl_dst", SW_NEEDS_NOTHING},
-	{"mod_nw_src", "nw_src", SW_NEEDS_IP4},       {"mod_nw_dst", "nw_dst", SW_NEEDS_IP4},
-	{"mod_nw_tos", "nw_tos", SW_NEEDS_IP},        {"mod_nw_ecn", "nw_ecn", SW_NEEDS_IP},
-	{"mod_nw_ttl", "nw_ttl", SW_NEEDS_IP},        {"mod_tp_src", "tp_src", SW_NEEDS_PORTS},
-	{"mod_tp_dst", "tp_dst", SW_NEEDS_PORTS},     {"mod_vlan_vid", "dl_vlan", SW_NEEDS_NOTHING},
+	{"mod_dl_src", "dl_src", SW_NEEDS_NOTHING},
+	{"mod_dl_dst", "dl_dst", SW_NEEDS_NOTHING},
+	{"mod_nw_src", "nw_src", SW_NEEDS_IP4},
+	{"mod_nw_dst", "nw_dst", SW_NEEDS_IP4},
+	{"mod_nw_tos", "nw_tos", SW_NEEDS_IP},
+	{"mod_nw_ecn", "nw_ecn", SW_NEEDS_IP},
+	{"mod_nw_ttl", "nw_ttl", SW_NEEDS_IP},
+	{"mod_tp_src", "tp_src", SW_NEEDS_PORTS},
+	{"mod_tp_dst", "tp_dst", SW_NEEDS_PORTS},
+	{"mod_vlan_vid", "dl_vlan", SW_NEEDS_NOTHING},
 	{"mod_vlan_pcp", "dl_vlan_pcp", SW_NEEDS_NOTHING},
 };
 
@@ -45,7 +50,7 @@ static int plain(struct parse *p, char *text, struct sw_rule_act *act)
 		uint8_t type;
 	} names[] = {{"strip_vlan", SW_RULE_POP_VLAN}, {"pop_vlan", SW_RULE_POP_VLAN},
 		     {"dec_ttl", SW_RULE_DEC_TTL},     {"normal", SW_RULE_NORMAL},
-		     {"flood", SW_RULE_FLOOD},	       {"all", SW_RULE_ALL},
+		     {"flood", SW_RULE_FLOOD},         {"all", SW_RULE_ALL},
 		     {"in_port", SW_RULE_OUTPUT}};
 
 	(void)p;
@@ -128,18 +133,20 @@ static int set_field(struct parse *p, char *text, char how, struct sw_rule_act *
 	*arrow = 0;
 	field = sw_field_find(arrow + 2);
 	if (!field)
-		return sw_fail(p->err, -EINVAL,
-			       "set_field: %.100s: no such field (see ovs-fields(7); known are dl_*, "
-			       "vlan_*, nw_*, ipv6_*, tp_*, arp_*, icmp_*, nd_*)",
-			       arrow + 2);
+		return sw_fail(
+			p->err, -EINVAL,
+			"set_field: %.100s: no such field (see ovs-fields(7); known are dl_*, "
+			"vlan_*, nw_*, ipv6_*, tp_*, arp_*, icmp_*, nd_*)",
+			arrow + 2);
 	if (field->sets == SW_NEVER)
 		return sw_fail(p->err, -EINVAL, "set_field: %s is read-only (match on it instead)",
 			       field->name);
 	if (!sw_field_is_met((enum sw_field_needs)field->sets, &p->rule->value, &p->rule->mask))
-		return sw_fail(p->err, -EINVAL,
-			       "set_field: %s: the match does not say that the packet has it (add %s "
-			       "to the match)",
-			       field->name, sw_field_remedy((enum sw_field_needs)field->sets));
+		return sw_fail(
+			p->err, -EINVAL,
+			"set_field: %s: the match does not say that the packet has it (add %s "
+			"to the match)",
+			field->name, sw_field_remedy((enum sw_field_needs)field->sets));
 	return set(p, field, text, (uint8_t)(SW_SET_FIELD + sw_field_index(field)), field->sets,
 		   act);
 }
@@ -179,8 +186,9 @@ static int resubmit(struct parse *p, char *text, char how, struct sw_rule_act *a
 	if (comma)
 		*comma++ = 0;
 	if (!*text && (!comma || !*comma))
-		return sw_fail(p->err, -EINVAL,
-			       "resubmit: where to? (write resubmit(,TABLE) or resubmit(PORT,TABLE))");
+		return sw_fail(
+			p->err, -EINVAL,
+			"resubmit: where to? (write resubmit(,TABLE) or resubmit(PORT,TABLE))");
 	if (*text)
 		rc = port(p, "resubmit", text, &act->port);
 	if (rc == 0 && comma && *comma)
@@ -258,11 +266,12 @@ static int refuse(struct parse *p, const char *name)
 			return sw_fail(p->err, -EINVAL, "action %s: %s", known[i].name,
 				       known[i].remedy);
 	}
-	return sw_fail(p->err, -EINVAL,
-		       "action \"%.100s\": not known (known are output:PORT, drop, in_port, normal, "
-		       "flood, all, set_field, mod_*, push_vlan, strip_vlan, dec_ttl, resubmit, "
-		       "goto_table, recirc, note)",
-		       name);
+	return sw_fail(
+		p->err, -EINVAL,
+		"action \"%.100s\": not known (known are output:PORT, drop, in_port, normal, "
+		"flood, all, set_field, mod_*, push_vlan, strip_vlan, dec_ttl, resubmit, "
+		"goto_table, recirc, note)",
+		name);
 }
 
 static int mod(struct parse *p, const char *name, const char *text, struct sw_rule_act *act)
@@ -281,9 +290,8 @@ static int action(struct parse *p, char *name, char how, char *text, struct sw_r
 	static const struct {
 		const char *name;
 		int (*parse)(struct parse *p, char *text, char how, struct sw_rule_act *act);
-	} names[] = {{"output", output},	 {"set_field", set_field},
-		     {"push_vlan", push_vlan},	 {"resubmit", resubmit},
-		     {"goto_table", goto_table}, {"recirc", recirc},
+	} names[] = {{"output", output},     {"set_field", set_field},   {"push_vlan", push_vlan},
+		     {"resubmit", resubmit}, {"goto_table", goto_table}, {"recirc", recirc},
 		     {"note", note}};
 	uint64_t n;
 
@@ -340,17 +348,19 @@ int sw_acts_parse(const struct sw_rule_parser *parser, char *text, struct sw_rul
 
 	while (cut(&text, &name, &how, &arg)) {
 		if (is_ended)
-			return sw_fail(err, -EINVAL,
-				       "actions: \"%.100s\" comes too late (goto_table and recirc are "
-				       "the last of their rule, drop is alone)",
-				       name);
+			return sw_fail(
+				err, -EINVAL,
+				"actions: \"%.100s\" comes too late (goto_table and recirc are "
+				"the last of their rule, drop is alone)",
+				name);
 		if (p.n == SW_RULE_MAX_ACTS)
 			return sw_fail(err, -EINVAL, "actions: a rule has at most %u",
 				       SW_RULE_MAX_ACTS);
 		is_drop = strcasecmp(name, "drop") == 0 && !how;
 		if (is_drop && p.n > 0)
-			return sw_fail(err, -EINVAL,
-				       "actions: drop beside other actions (leave one of them out)");
+			return sw_fail(
+				err, -EINVAL,
+				"actions: drop beside other actions (leave one of them out)");
 		rc = is_drop ? 0 : action(&p, name, how, arg, &p.acts[p.n]);
 		if (rc < 0)
 			return rc;

@@ -136,8 +136,8 @@ static uint32_t put_table(const struct sw_cmd_call *call, uint32_t i)
 int sw_cmd_dump_tables(const struct sw_cmd_call *call, struct sw_error *err)
 {
 	uint32_t i = 0, n = sw_flow_count(call->sw->flows);
-	uint64_t generation = sw_tables_generation(
-		sw_tables_get(sw_flow_table_ref(call->sw->flows)));
+	uint64_t generation =
+		sw_tables_generation(sw_tables_get(sw_flow_table_ref(call->sw->flows)));
 
 	(void)err;
 	yajl_gen_map_open(call->gen);

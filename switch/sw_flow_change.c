@@ -29,8 +29,8 @@ static int begin(struct change *change, struct sw_flow_table *table, uint32_t n_
 {
 	*change = (struct change){.table = table};
 	change->added = malloc((n_rules + 1) * sizeof(struct sw_flow_entry *));
-	change->gone = malloc((table->n_entries + (size_t)n_rules + 1) *
-			      sizeof(struct sw_flow_entry *));
+	change->gone =
+		malloc((table->n_entries + (size_t)n_rules + 1) * sizeof(struct sw_flow_entry *));
 	if (change->added && change->gone)
 		return 0;
 	free(change->added);

@@ -6,11 +6,11 @@
 
 #include <rte_byteorder.h>
 
-#define FIELD(name, type, needs, shown, sets, member, n_bits)                               \
-	{                                                                                   \
-		name, SW_FIELD_##type, SW_##needs, SW_##shown, SW_##sets,                   \
+#define FIELD(name, type, needs, shown, sets, member, n_bits)                                  \
+	{                                                                                      \
+		name, SW_FIELD_##type, SW_##needs, SW_##shown, SW_##sets,                      \
 			offsetof(struct sw_key, member), sizeof(((struct sw_key *)0)->member), \
-			n_bits                                                              \
+			n_bits                                                                 \
 	}
 
 // The order of a dump. Aliases (NEVER) stand behind.

@@ -28,7 +28,7 @@ enum sw_field_type {
 	SW_FIELD_VID,  // the same, of which the presence bit is said, too
 	SW_FIELD_PCP,
 	SW_FIELD_TCI,
-	SW_FIELD_DSCP, // nw_tos: upper six bits
+	SW_FIELD_DSCP,  // nw_tos: upper six bits
 	SW_FIELD_DSCP6, // the same, without the lower two
 	SW_FIELD_ECN,
 	SW_FIELD_FLAGS, // TCP flags

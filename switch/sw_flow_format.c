@@ -163,6 +163,8 @@ static bool format_value(const struct sw_field *field, const uint8_t *value, con
 			if (sw_frags[i].value == v && sw_frags[i].mask == (m & 3))
 				snprintf(out, size, "%s", sw_frags[i].name);
 		}
+		if ((v & m & 3) == SW_FRAG_LATER) // a part of it, but says all
+			snprintf(out, size, "later");
 		return true;
 	default:
 		format_number(field, v, m, out, size);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Rules from text in ovs-ofctl(8) syntax.
+#include "sw_flow_parse.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sw_flow_field.h"
-#include "sw_flow_parse.h"
 
 #define MAX_FIELDS 64
 

@@ -164,8 +164,8 @@ void sw_flow_groups_tidy(struct sw_flow_table *table)
 		table->is_changed[t] = false;
 		while (*at) {
 			struct sw_flow_group *group = *at;
-			struct sw_flow_group **in_bucket = bucket_of(table, group->table,
-								     &group->mask);
+			struct sw_flow_group **in_bucket =
+				bucket_of(table, group->table, &group->mask);
 
 			group->is_changed = false;
 			if (group->n_entries) {
@@ -225,10 +225,11 @@ static int prepare_table(struct sw_flow_table *table, uint32_t number, struct sw
 		n += coming(group) != NULL;
 	}
 	if (n > SW_FLOW_MAX_MASKS)
-		return sw_fail(err, -ENOSPC,
-			       "table %u: %u different masks, but a table holds %u (spread the rules "
-			       "over several tables, or let more of them match on the same fields)",
-			       number, n, SW_FLOW_MAX_MASKS);
+		return sw_fail(
+			err, -ENOSPC,
+			"table %u: %u different masks, but a table holds %u (spread the rules "
+			"over several tables, or let more of them match on the same fields)",
+			number, n, SW_FLOW_MAX_MASKS);
 	tables->table[number] = NULL;
 	if (n == 0)
 		return 0;
@@ -393,5 +394,6 @@ uint32_t sw_flow_masks(const struct sw_flow_table *table, uint8_t number)
 
 const struct sw_rule *sw_flow_by_slot(const struct sw_flow_table *table, uint32_t slot)
 {
-	return slot < SW_FLOW_MAX_SLOTS && table->by_slot[slot] ? &table->by_slot[slot]->rule : NULL;
+	return slot < SW_FLOW_MAX_SLOTS && table->by_slot[slot] ? &table->by_slot[slot]->rule
+								: NULL;
 }

@@ -75,7 +75,7 @@ struct sw_flow_table {
 	struct sw_flow_total retired[SW_FLOW_MAX_SLOTS]; // what ended PMDs counted
 	struct sw_flow_total base[SW_FLOW_MAX_SLOTS];    // where the slot's present rule began
 	struct sw_flow_entry *by_slot[SW_FLOW_MAX_SLOTS];
-	uint32_t free_slots[SW_FLOW_MAX_SLOTS];          // a stack
+	uint32_t free_slots[SW_FLOW_MAX_SLOTS]; // a stack
 	uint32_t n_free_slots;
 	struct sw_flow_waiting waiting[SW_FLOW_MAX_SLOTS]; // a ring, oldest first
 	uint32_t first_waiting, n_waiting;

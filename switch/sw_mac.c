@@ -70,8 +70,7 @@ static struct sw_mac_entry *make_room(struct owner *owner, uint64_t id)
 
 	for (unsigned int i = 0; i < 2 * SW_MAC_WAYS; i++) {
 		struct sw_mac_entry *entry =
-			&owner->table
-				 .bucket[sw_mac_bucket(hash, i / SW_MAC_WAYS)][i % SW_MAC_WAYS];
+			&owner->table.bucket[sw_mac_bucket(hash, i / SW_MAC_WAYS)][i % SW_MAC_WAYS];
 
 		if (id_of(entry) == SW_MAC_FREE) {
 			if (owner->counts.n < SW_MAC_MAX)

@@ -96,9 +96,9 @@ bool sw_rule_is_same(const struct sw_rule *a, const struct sw_rule *b);
 struct sw_flow_filter {
 	struct sw_rule match;
 	uint64_t cookie_mask;
-	uint16_t out_port;  // 0: whatever the rule does
-	bool is_any_table;  // whatever match.table
-	bool is_strict;     // this match and priority exactly, instead of all rules within it
+	uint16_t out_port; // 0: whatever the rule does
+	bool is_any_table; // whatever match.table
+	bool is_strict;    // this match and priority exactly, instead of all rules within it
 };
 
 // Parse a match; text NULL or empty selects everything. -EINVAL.

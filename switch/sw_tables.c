@@ -16,9 +16,9 @@
 // Which bits belong to which stage, byte by byte (of little-endian words).
 static const struct sw_step stages[] = {
 	{UINT64_MAX, 8, 0},
-	{BYTES(0, 6), 0, SW_STAGE_TYPE}, // dl_type, tags
-	{BYTES(0, 6), 1, 2},             // dl_dst
-	{BYTES(0, 6), 2, 2},             // dl_src
+	{BYTES(0, 6), 0, SW_STAGE_TYPE},  // dl_type, tags
+	{BYTES(0, 6), 1, 2},              // dl_dst
+	{BYTES(0, 6), 2, 2},              // dl_src
 	{BYTES(6, 8), 0, SW_STAGE_PROTO}, // nw_proto, nw_frag
 	{BYTES(6, 8), 1, SW_STAGE_PROTO}, // nw_tos, nw_ttl
 	{UINT64_MAX, 4, SW_STAGE_ADDRESS},
@@ -242,8 +242,8 @@ static bool fill_pieces(struct sw_subtable *sub, const struct sw_key *mask,
 	return true;
 }
 
-static bool fill(struct sw_subtable *sub, const struct sw_key *mask,
-		 struct sw_crule *const *rules, uint32_t n_rules)
+static bool fill(struct sw_subtable *sub, const struct sw_key *mask, struct sw_crule *const *rules,
+		 uint32_t n_rules)
 {
 	uint32_t n_places = 2;
 

@@ -101,8 +101,7 @@ static const struct sw_crule *search(const struct sw_subtable *sub, const struct
 		uint32_t begin = i;
 
 		for (; i < sub->end[stage]; i++)
-			hash = sw_hash_step(hash,
-					    key->word[sub->step[i].word] & sub->step[i].mask);
+			hash = sw_hash_step(hash, key->word[sub->step[i].word] & sub->step[i].mask);
 		if (i == sub->n_steps)
 			break;
 		if (i > begin && !sw_set_has(&sub->set[stage], (uint32_t)hash | 1)) {

@@ -47,4 +47,4 @@ static inline uint32_t sw_piece_of(const struct sw_piece *piece, const struct sw
  * Every key that agrees with this one in them gives the same rule and the same bits.
  */
 const struct sw_crule *sw_tables_lookup(const struct sw_ctable *table, const struct sw_key *key,
-				 struct sw_key *look);
+					struct sw_key *look);

@@ -9,12 +9,12 @@
 
 #define SW_TRACE_MAX_STEPS 512
 
-#define SW_TRACE_RULE 1     // table was looked up, slot is the rule
-#define SW_TRACE_NO_RULE 2  // table was looked up in vain
-#define SW_TRACE_ACT 3      // action number act of the rule in slot
-#define SW_TRACE_SKIPPED 4  // the action before has no effect on this packet
-#define SW_TRACE_LIMIT 5    // too many rules, resubmits or actions: the packet is dropped
-#define SW_TRACE_TTL 6      // TTL exceeded: the packet goes no further
+#define SW_TRACE_RULE 1    // table was looked up, slot is the rule
+#define SW_TRACE_NO_RULE 2 // table was looked up in vain
+#define SW_TRACE_ACT 3     // action number act of the rule in slot
+#define SW_TRACE_SKIPPED 4 // the action before has no effect on this packet
+#define SW_TRACE_LIMIT 5   // too many rules, resubmits or actions: the packet is dropped
+#define SW_TRACE_TTL 6     // TTL exceeded: the packet goes no further
 
 struct sw_trace_step {
 	uint8_t what;

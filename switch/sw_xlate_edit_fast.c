@@ -14,7 +14,10 @@
 #define PRESENT RTE_BE16(SW_VLAN_PRESENT)
 #define TAG_OFFSET offsetof(struct sw_key, vlan_tci)
 
-#define SPAN(member) {offsetof(struct sw_key, member), sizeof(((struct sw_key *)0)->member)}
+#define SPAN(member)                                                                  \
+	{                                                                             \
+		offsetof(struct sw_key, member), sizeof(((struct sw_key *)0)->member) \
+	}
 
 // What one action can set.
 struct span {
@@ -23,9 +26,9 @@ struct span {
 };
 
 static const struct span always[] = {
-	SPAN(vlan_tci), SPAN(nw_proto), SPAN(dl_dst), SPAN(nw_tos),     SPAN(nw_ttl),
-	SPAN(dl_src),   SPAN(tp_src),   SPAN(tp_dst), SPAN(ipv6_label), SPAN(nd_target),
-	SPAN(nd_sll),   SPAN(nd_tll),
+	SPAN(vlan_tci),   SPAN(nw_proto),  SPAN(dl_dst), SPAN(nw_tos),
+	SPAN(nw_ttl),     SPAN(dl_src),    SPAN(tp_src), SPAN(tp_dst),
+	SPAN(ipv6_label), SPAN(nd_target), SPAN(nd_sll), SPAN(nd_tll),
 };
 static const struct span of_ip6[] = {SPAN(ipv6_src), SPAN(ipv6_dst)};
 static const struct span of_others[] = {SPAN(nw_src), SPAN(nw_dst), SPAN(arp_sha), SPAN(arp_tha)};
@@ -100,9 +103,8 @@ static void commit_span(struct sw_xlate_edit *edit, const struct span *span)
 {
 	uint8_t *pending = (uint8_t *)&edit->pending + span->offset;
 	const uint8_t *work = (const uint8_t *)&edit->work + span->offset;
-	struct sw_act act = {.type = SW_ACT_SET,
-			     .n_bytes = (uint8_t)span->n_bytes,
-			     .offset = span->offset};
+	struct sw_act act = {
+		.type = SW_ACT_SET, .n_bytes = (uint8_t)span->n_bytes, .offset = span->offset};
 	unsigned int any = 0;
 
 	for (unsigned int i = 0; i < span->n_bytes; i++) {

@@ -23,7 +23,7 @@ struct sw_rule_act;
 struct sw_xlate_tag {
 	uint16_t tci;     // as in the key
 	uint16_t written; // bits that a rule has set
-	uint8_t from;     // the others are those of the key's outer (0) or inner tag (1); 2: of none
+	uint8_t from; // the others are those of the key's outer (0) or inner tag (1); 2: of none
 };
 
 struct sw_xlate_edit {

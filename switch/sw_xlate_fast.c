@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "pmdp_abi.h"
-#include "sw_tables_lookup_fast.h"
 #include "sw_rule.h"
+#include "sw_tables_lookup_fast.h"
 #include "sw_trace_fast.h"
 #include "sw_xlate_edit_fast.h"
 

@@ -32,8 +32,8 @@ struct sw_tables;
 struct sw_trace;
 
 #define SW_XLATE_N_TABLES 255
-#define SW_XLATE_MAX_ACTS 32    // of one megaflow
-#define SW_XLATE_MAX_RULES 32   // that it can pass, by resubmit and goto_table
+#define SW_XLATE_MAX_ACTS 32  // of one megaflow
+#define SW_XLATE_MAX_RULES 32 // that it can pass, by resubmit and goto_table
 #define SW_XLATE_MAX_RESUBMIT 64
 
 struct sw_xlate {

@@ -141,18 +141,21 @@ static void test_flow_good_actions(void **state)
 		 "mod_dl_src:01:02:03:04:05:06,mod_dl_dst:01:02:03:04:05:06"},
 		{"", "set_field:1:2:3:4:5:6/ff:ff:ff:0:0:0->eth_dst,1",
 		 "set_field:01:02:03:00:00:00/ff:ff:ff:00:00:00->eth_dst,output:1"},
-		{"", "mod_nw_src:1.2.3.4,mod_nw_dst:1.2.3.5,mod_nw_tos:32,mod_nw_ecn:2,mod_nw_ttl:9",
+		{"",
+		 "mod_nw_src:1.2.3.4,mod_nw_dst:1.2.3.5,mod_nw_tos:32,mod_nw_ecn:2,mod_nw_ttl:9",
 		 NULL},
 		{"", "mod_tp_src:0x50,mod_tp_dst:65535", "mod_tp_src:80,mod_tp_dst:65535"},
 		{"", "mod_vlan_vid:7,mod_vlan_pcp:3", NULL},
 		{"", "set_field:0x1005->vlan_vid,set_field:5->dl_vlan,set_field:3->vlan_pcp",
 		 "set_field:0x1005->vlan_vid,set_field:5->dl_vlan,set_field:3->vlan_pcp"},
-		{"ip", "set_field:1.2.3.4/255.0.255.0->ip_src,set_field:8->ip_dscp,set_field:1->ip_ecn",
+		{"ip",
+		 "set_field:1.2.3.4/255.0.255.0->ip_src,set_field:8->ip_dscp,set_field:1->ip_ecn",
 		 "set_field:1.0.3.0/255.0.255.0->ip_src,set_field:8->ip_dscp,set_field:1->ip_ecn"},
 		{"tcp", "set_field:80/0xff->tcp_dst", "set_field:0x50/0xff->tcp_dst"},
 		{"udp6", "set_field:fd00::1/ffff::->ipv6_src,set_field:0x12345->ipv6_label",
 		 "set_field:fd00::/16->ipv6_src,set_field:0x12345->ipv6_label"},
-		{"arp", "set_field:2->arp_op,set_field:1.2.3.4->arp_spa,set_field:1:2:3:4:5:6->arp_sha",
+		{"arp",
+		 "set_field:2->arp_op,set_field:1.2.3.4->arp_spa,set_field:1:2:3:4:5:6->arp_sha",
 		 "set_field:2->arp_op,set_field:1.2.3.4->arp_spa,"
 		 "set_field:01:02:03:04:05:06->arp_sha"},
 		{"icmp", "set_field:3->icmp_type", NULL},
@@ -235,7 +238,8 @@ static void test_flow_bad(void **state)
 		{"cookie=x,actions=drop", "cookie=x"},
 		{"table=255,actions=drop", "0 to 254"},
 		{"icmp6,icmp_type=135,nd_target=fe80::1,actions=drop", "icmp_code=0"},
-		{"icmp6,icmp_type=135,icmp_code=0,nd_tll=1:2:3:4:5:6,actions=drop", "icmp_type=136"},
+		{"icmp6,icmp_type=135,icmp_code=0,nd_tll=1:2:3:4:5:6,actions=drop",
+		 "icmp_type=136"},
 		{"idle_timeout=10,actions=drop", "idle_timeout=10"},
 		{"in_port=1,actions=drop,output:3", "\"output\" comes too late"},
 		{"in_port=1,actions=3,drop", "drop beside other actions"},
@@ -342,9 +346,8 @@ static void test_flow_round_trip_of_random_rules(void **state)
 		for (size_t i = 0; (field = sw_field_at(i)); i++) {
 			uint32_t a = xorshift(&seed), b = xorshift(&seed), c = xorshift(&seed);
 
-			if (a % 8 != 0 ||
-			    !sw_field_is_met((enum sw_field_needs)field->needs, &protocol.value,
-					     &protocol.mask))
+			if (a % 8 != 0 || !sw_field_is_met((enum sw_field_needs)field->needs,
+							   &protocol.value, &protocol.mask))
 				continue;
 			if (field->type == SW_FIELD_MAC)
 				snprintf(value, sizeof(value), "%x:%x:0:1:%x:ff/ff:%x:00:ff:ff:%x",
@@ -594,8 +597,8 @@ static void test_flow_table_full(void **state)
 	for (uint32_t i = 0; i <= SW_FLOW_MAX_RULES; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "udp,nw_dst=10.%u.%u.7,tp_dst=%u,actions=2",
-			 i >> 16, i >> 8 & 255, i & 255);
+		snprintf(text, sizeof(text), "udp,nw_dst=10.%u.%u.7,tp_dst=%u,actions=2", i >> 16,
+			 i >> 8 & 255, i & 255);
 		rules[i] = rule_of(text);
 	}
 	assert_int_equal(sw_flow_add(table, rules, SW_FLOW_MAX_RULES + 1, &err), -ENOSPC);
