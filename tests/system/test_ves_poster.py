@@ -3,14 +3,18 @@
 in order and valid against the schema."""
 
 import os
+import re
 import signal
 import socket
+import subprocess
 
 import pytest
 
+from lib.process import built
 from lib.ves import Collector, Incidents, Poster, certificate
 from lib.wait import holds_for, wait_for
 
+TOP = os.path.join(os.path.dirname(__file__), "../..")
 RING = 512  # events that the segment keeps
 
 
@@ -384,6 +388,18 @@ def test_wrong_settings_stop_the_start(start_ves, options, words):
     poster = start_ves(*options)
     assert poster.wait() == 2
     assert words in poster.err()
+
+
+def test_the_shipped_example(start_ves, agent, collector):
+    """It holds every setting, and starts but for the name in url."""
+    path = os.path.join(TOP, "contrib/conf/ves.conf.example")
+    with open(path, encoding="ascii") as file:
+        keys = set(re.findall(r"^#?([a-z-]+) = ", file.read(), re.M))
+    text = subprocess.run([built("pmdpulse-ves"), "--help"], capture_output=True, text=True, check=True,
+                          timeout=20).stdout
+    assert keys == set(re.findall(r"^  --([a-z-]+)=", text, re.M))
+    incidents = agent()
+    follows(start_ves("-c", path), incidents, collector)
 
 
 def test_the_settings_file(agent, start_ves, collector, folder):
