@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -375,6 +376,41 @@ def test_it_tells_systemd(agent, start_ves, collector, folder):
         poster.signal(signal.SIGTERM)
         hears("STOPPING=1")
     assert poster.wait() == 0
+
+
+SLOW_NAMES = """
+#include <netdb.h>
+#include <unistd.h>
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **res)
+{
+    (void)node, (void)service, (void)hints, (void)res;
+    sleep(60);
+    return EAI_AGAIN;
+}
+"""
+
+
+def test_a_name_server_that_hangs(agent, start_ves, folder):
+    """Neither the watchdog nor the end wait for it."""
+    if os.environ.get("SANITIZE"):
+        pytest.skip("a preloaded library comes before the sanitizer's")
+    library, path = os.path.join(folder, "slow.so"), os.path.join(folder, "notify")
+    subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+                   input=SLOW_NAMES, text=True, check=True, timeout=60)
+    agent().do("raise a")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(path)
+        sock.settimeout(5)
+        poster = start_ves("--timeout=500", url="http://collector.example/eventListener/v7", env={
+            "LD_PRELOAD": library, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"})
+        wait_for(lambda: "next try in" in poster.err() or
+                 (poster.is_alive() and sock.recv(4096) and False), 20, poster.err)
+        for _ in range(10):
+            assert "WATCHDOG=1" in sock.recv(4096).decode()
+    begin = time.monotonic()
+    assert poster.stop() == 0
+    assert time.monotonic() - begin < 4
 
 
 @pytest.mark.parametrize("options, words", [
