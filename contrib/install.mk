@@ -54,6 +54,7 @@ install: all install-lib install-man
 	$(call install_files,644,$(PREFIX)/lib/sysusers.d,$(wildcard contrib/systemd/sysusers.d/*.conf))
 	$(call install_files,644,$(PREFIX)/lib/systemd/catalog,$(wildcard contrib/systemd/*.catalog))
 	$(call install_once,$(SYSCONFDIR)/pmdpulse,$(wildcard contrib/conf/*.conf))
+	$(call install_files,644,$(DATADIR)/doc/pmdpulse/examples,$(wildcard contrib/conf/*.example))
 	$(call install_once,$(SYSCONFDIR)/default,$(wildcard contrib/default/*))
 	$(foreach d,$(wildcard contrib/alertmanager contrib/grafana contrib/prometheus),\
 		$(call install_tree,$d);)

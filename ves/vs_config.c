@@ -11,6 +11,7 @@
 #include "pmdpulse.h"
 
 #define MAX_BATCH 100
+#define MAX_QUEUE 16384 // of 2 KiB each
 
 static const char *const domain_names[VS_N_DOMAINS] = {"fault", "stateChange", "heartbeat"};
 
@@ -135,7 +136,7 @@ static bool set_batch(void *ctx, const char *value)
 static bool set_queue(void *ctx, const char *value)
 {
 	// Twice a batch, since what is on its way can't be dropped.
-	return pmdp_value_number(value, 2 * MAX_BATCH, 65536, 10,
+	return pmdp_value_number(value, 2 * MAX_BATCH, MAX_QUEUE, 10,
 				 &((struct vs_config *)ctx)->queue);
 }
 
@@ -254,7 +255,7 @@ static const struct pmdp_setting keys[] = {
 	{"retry-max", "MS", "longest pause between tries (default: 60000)", A_TIME, false,
 	 set_retry_max, get_retry_max, NULL},
 	{"queue", "N", "events that wait while the collector is away (default: 1024)",
-	 "a whole number from 200 to 65536", false, set_queue, get_queue, NULL},
+	 "a whole number from 200 to 16384", false, set_queue, get_queue, NULL},
 	{"batch", "N", "at most so many events of one domain in a post (default: 1: no batches)",
 	 "a whole number from 1 to 100", false, set_batch, get_batch, NULL},
 	{"agent-timeout", "MS",

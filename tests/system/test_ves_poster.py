@@ -3,14 +3,19 @@
 in order and valid against the schema."""
 
 import os
+import re
 import signal
 import socket
+import subprocess
+import time
 
 import pytest
 
+from lib.process import built
 from lib.ves import Collector, Incidents, Poster, certificate
 from lib.wait import holds_for, wait_for
 
+TOP = os.path.join(os.path.dirname(__file__), "../..")
 RING = 512  # events that the segment keeps
 
 
@@ -373,6 +378,41 @@ def test_it_tells_systemd(agent, start_ves, collector, folder):
     assert poster.wait() == 0
 
 
+SLOW_NAMES = """
+#include <netdb.h>
+#include <unistd.h>
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **res)
+{
+    (void)node, (void)service, (void)hints, (void)res;
+    sleep(60);
+    return EAI_AGAIN;
+}
+"""
+
+
+def test_a_name_server_that_hangs(agent, start_ves, folder):
+    """Neither the watchdog nor the end wait for it."""
+    if os.environ.get("SANITIZE"):
+        pytest.skip("a preloaded library comes before the sanitizer's")
+    library, path = os.path.join(folder, "slow.so"), os.path.join(folder, "notify")
+    subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+                   input=SLOW_NAMES, text=True, check=True, timeout=60)
+    agent().do("raise a")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(path)
+        sock.settimeout(5)
+        poster = start_ves("--timeout=500", url="http://collector.example/eventListener/v7", env={
+            "LD_PRELOAD": library, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"})
+        wait_for(lambda: "next try in" in poster.err() or
+                 (poster.is_alive() and sock.recv(4096) and False), 20, poster.err)
+        for _ in range(10):
+            assert "WATCHDOG=1" in sock.recv(4096).decode()
+    begin = time.monotonic()
+    assert poster.stop() == 0
+    assert time.monotonic() - begin < 4
+
+
 @pytest.mark.parametrize("options, words", [
     (["--url=http://127.0.0.1/other"], "ends in /eventListener/v7"),
     (["--retry-min=0"], "whole milliseconds"),
@@ -384,6 +424,18 @@ def test_wrong_settings_stop_the_start(start_ves, options, words):
     poster = start_ves(*options)
     assert poster.wait() == 2
     assert words in poster.err()
+
+
+def test_the_shipped_example(start_ves, agent, collector):
+    """It holds every setting, and starts but for the name in url."""
+    path = os.path.join(TOP, "contrib/conf/ves.conf.example")
+    with open(path, encoding="ascii") as file:
+        keys = set(re.findall(r"^#?([a-z-]+) = ", file.read(), re.M))
+    text = subprocess.run([built("pmdpulse-ves"), "--help"], capture_output=True, text=True, check=True,
+                          timeout=20).stdout
+    assert keys == set(re.findall(r"^  --([a-z-]+)=", text, re.M))
+    incidents = agent()
+    follows(start_ves("-c", path), incidents, collector)
 
 
 def test_the_settings_file(agent, start_ves, collector, folder):

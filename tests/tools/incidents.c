@@ -6,7 +6,8 @@
  *
  *	incidents --instance NAME --rundir DIR [--events N]
  *
- *	raise NAME [KIND]    NAME is the thread's, or the port's of a link or drops incident
+ *	raise NAME [KIND [N]]  NAME is the thread's, or the port's of a link or drops incident; with N
+ *	                       texts of evidence
  *	update NAME
  *	clear NAME
  *	burst N              N stalls, raised and cleared
@@ -66,8 +67,10 @@ static uint64_t publish(struct pmdp_incident *incident, uint32_t phase)
 	return incident->seq;
 }
 
-static uint64_t raise_one(const char *name, int kind, struct pmdp_incident *out)
+static uint64_t raise_one(const char *name, int kind, int n_evidence, struct pmdp_incident *out)
 {
+	char key[PMDP_EVIDENCE_KEY_BYTES];
+
 	pmdp_incident_init(out, instance, (uint32_t)kind, PMDP_PHASE_RAISE);
 	if (kind == PMDP_KIND_LINK || kind == PMDP_KIND_DROPS)
 		snprintf(out->object, sizeof(out->object), "%s", name);
@@ -75,6 +78,10 @@ static uint64_t raise_one(const char *name, int kind, struct pmdp_incident *out)
 		pmdp_incident_thread(out, name, 4242, 1);
 	out->state = PMDP_STATE_DEAD;
 	out->cause = PMDP_CAUSE_PREEMPTED;
+	for (int i = 0; i < n_evidence; i++) {
+		snprintf(key, sizeof(key), "evidence_%d", i);
+		pmdp_evidence_text(out, key, "a text of evidence that takes all of its room..");
+	}
 	pmdp_incident_culprit(out, "hog", 77, 78, "SCHED_FIFO", 300000000);
 	out->started_realtime_us = out->detected_realtime_us = realtime_us();
 	return publish(out, PMDP_PHASE_RAISE);
@@ -88,14 +95,15 @@ static uint64_t burst(unsigned long n)
 
 	for (unsigned long i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "burst-%lu", i);
-		raise_one(name, PMDP_KIND_PMD_STALL, &incident);
+		raise_one(name, PMDP_KIND_PMD_STALL, 0, &incident);
 		seq = publish(&incident, PMDP_PHASE_CLEAR);
 	}
 	return seq;
 }
 
 // 0: no such command, or nothing open under that name.
-static uint64_t obey(const char *word, const char *name, const char *kind, bool *is_held)
+static uint64_t obey(const char *word, const char *name, const char *kind, int n_evidence,
+		     bool *is_held)
 {
 	const struct pmdp_incident *open = find_open(name);
 	struct pmdp_incident incident;
@@ -103,7 +111,7 @@ static uint64_t obey(const char *word, const char *name, const char *kind, bool 
 	if (!strcmp(word, "raise")) {
 		int number = kind[0] ? pmdp_kind_parse(kind) : PMDP_KIND_PMD_STALL;
 
-		return number < 0 ? 0 : raise_one(name, number, &incident);
+		return number < 0 ? 0 : raise_one(name, number, n_evidence, &incident);
 	}
 	if (!strcmp(word, "burst"))
 		return burst(strtoul(name, NULL, 10));
@@ -126,6 +134,7 @@ static void serve(void)
 	for (;;) {
 		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 		char word[32] = "", name[64] = "", kind[32] = "";
+		int n_evidence = 0;
 
 		if (!is_held)
 			pmdp_incident_log_alive(agent);
@@ -133,10 +142,10 @@ static void serve(void)
 			continue;
 		if (!fgets(line, sizeof(line), stdin))
 			return; // the test has gone
-		sscanf(line, "%31s %63s %31s", word, name, kind);
+		sscanf(line, "%31s %63s %31s %d", word, name, kind, &n_evidence);
 		if (!strcmp(word, "quit"))
 			return;
-		uint64_t seq = obey(word, name, kind, &is_held);
+		uint64_t seq = obey(word, name, kind, n_evidence, &is_held);
 		if (seq)
 			printf("ok %s %" PRIu64 "\n", word, seq);
 		else
