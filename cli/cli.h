@@ -96,7 +96,6 @@ int cmd_rxq(struct cli *cli, int argc, char **argv);
 int cmd_perf(struct cli *cli, int argc, char **argv);
 int cmd_perf_log(struct cli *cli, int argc, char **argv);
 int cmd_get(struct cli *cli, int argc, char **argv);
-int cmd_dpif_impl(struct cli *cli, int argc, char **argv);
 int cmd_dump_flows(struct cli *cli, int argc, char **argv);
 int cmd_dump_tables(struct cli *cli, int argc, char **argv);
 int cmd_trace(struct cli *cli, int argc, char **argv);

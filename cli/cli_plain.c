@@ -107,62 +107,6 @@ int cmd_flows_file(struct cli *cli, int argc, char **argv)
 	return rc;
 }
 
-int cmd_dpif_impl(struct cli *cli, int argc, char **argv)
-{
-	yajl_val reply, data, impls, differences;
-
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	data = cli_get(reply, "data");
-	impls = cli_get(data, "implementations");
-	differences = cli_get(data, "differences");
-	if (cli->is_json || !YAJL_IS_ARRAY(impls)) {
-		print_data(cli, data);
-		yajl_tree_free(reply);
-		return CLI_OK;
-	}
-	for (size_t i = 0; i < YAJL_GET_ARRAY(impls)->len; i++) {
-		yajl_val impl = YAJL_GET_ARRAY(impls)->values[i];
-		const char *note = YAJL_IS_TRUE(cli_get(impl, "active"))   ? " (active)"
-				   : YAJL_IS_TRUE(cli_get(impl, "usable")) ? ""
-									   : " (not on this CPU)";
-
-		printf(" %s%s\n", cli_get_text(impl, "name", "?"), note);
-	}
-	printf(" differences found by autovalidator: %lld\n",
-	       YAJL_IS_INTEGER(differences) ? YAJL_GET_INTEGER(differences) : 0);
-	yajl_tree_free(reply);
-	return CLI_OK;
-}
-
-int cmd_dpif_impl(struct cli *cli, int argc, char **argv)
-{
-	yajl_val reply, data, impls, differences;
-
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	data = cli_get(reply, "data");
-	impls = cli_get(data, "implementations");
-	differences = cli_get(data, "differences");
-	if (cli->is_json || !YAJL_IS_ARRAY(impls)) {
-		print_data(cli, data);
-		yajl_tree_free(reply);
-		return CLI_OK;
-	}
-	for (size_t i = 0; i < YAJL_GET_ARRAY(impls)->len; i++) {
-		yajl_val impl = YAJL_GET_ARRAY(impls)->values[i];
-		const char *note = YAJL_IS_TRUE(cli_get(impl, "active"))   ? " (active)"
-				   : YAJL_IS_TRUE(cli_get(impl, "usable")) ? ""
-									   : " (not on this CPU)";
-
-		printf(" %s%s\n", cli_get_text(impl, "name", "?"), note);
-	}
-	printf(" differences found by autovalidator: %lld\n",
-	       YAJL_IS_INTEGER(differences) ? YAJL_GET_INTEGER(differences) : 0);
-	yajl_tree_free(reply);
-	return CLI_OK;
-}
-
 int cmd_get(struct cli *cli, int argc, char **argv)
 {
 	static const char *const headers[] = {"KEY", "VALUE", "DEFAULT", "MEANING"};

@@ -147,6 +147,7 @@ static void set_ip4(uint8_t *frame, const struct sw_headers *headers, const stru
 {
 	uint8_t *l3 = frame + headers->l3;
 	uint16_t before = rte_raw_cksum(l3, IP4_BYTES);
+	uint16_t after;
 	bool is_address = false;
 	uint8_t *to;
 
@@ -166,10 +167,11 @@ static void set_ip4(uint8_t *frame, const struct sw_headers *headers, const stru
 		return;
 	}
 	put(to, act->value, act->mask, act->n_bytes);
-	adjust(l3 + 10, before, rte_raw_cksum(l3, IP4_BYTES));
+	after = rte_raw_cksum(l3, IP4_BYTES);
+	adjust(l3 + 10, before, after);
 	// The sums differ by what has changed, which is the same seen from L4.
 	if (is_address)
-		adjust_l4(frame, headers, before, rte_raw_cksum(l3, IP4_BYTES), true);
+		adjust_l4(frame, headers, before, after, true);
 }
 
 static void set_ip6(uint8_t *frame, const struct sw_headers *headers, const struct sw_act *act)

@@ -75,7 +75,7 @@ static inline uint32_t sw_key_hash(const struct sw_key *key, const struct rte_mb
 
 	if ((mbuf->ol_flags & RTE_MBUF_F_RX_RSS_HASH) && mbuf->hash.rss != 0)
 		return (uint32_t)_mm_crc32_u64(a, mbuf->hash.rss);
-	a = _mm_crc32_u64(a, key->word[0]);
+	a = _mm_crc32_u64(a, key->word[0] & UINT64_C(0x00ffffffffffffff)); // without nw_frag
 	b = _mm_crc32_u64(b, key->word[5]);
 	a = _mm_crc32_u64(a, likely(key->nw_frag == 0) ? key->word[3] & UINT32_MAX : 0);
 	b = _mm_crc32_u64(b, key->word[6]);

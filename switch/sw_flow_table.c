@@ -68,6 +68,7 @@ struct sw_flow_table *sw_flow_table_create(struct rte_rcu_qsbr *qsbr)
 		return NULL;
 	}
 	tables->generation = 1;
+	tables->grain = 1;
 	table->qsbr = qsbr;
 	table->leftovers_end = &table->leftovers;
 	sw_flow_slots_init(table);
@@ -292,6 +293,8 @@ int sw_flow_prepare(struct sw_flow_table *table, uint32_t n_gone, struct sw_flow
 		if (table->is_changed[t])
 			rc = prepare_table(table, t, out->tables, err);
 	}
+	if (rc == 0)
+		out->tables->grain = sw_tables_grain(out->tables);
 	return rc;
 }
 

@@ -16,6 +16,9 @@ uint32_t sw_steps(const struct sw_key *mask, struct sw_step out_steps[SW_MAX_STE
 struct sw_crule *sw_crule_new(const struct sw_rule *rule, uint64_t order);
 void sw_crule_free(struct sw_crule *rule);
 
+// What sw_tables.grain should be.
+uint32_t sw_tables_grain(const struct sw_tables *tables);
+
 // rules: of one table and mask; of those that match the same only the best one is found. They must
 // outlive the subtable.
 struct sw_subtable *sw_subtable_new(const struct sw_key *mask, struct sw_crule *const *rules,

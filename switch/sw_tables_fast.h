@@ -90,5 +90,9 @@ struct sw_ctable {
 
 struct sw_tables {
 	uint64_t generation;
+	// Proofs take as many bits of a piece as a multiple of this: 1, 4 or 8. With many subtables exact
+	// ones would add up to more shapes of megaflows than a lookup should have to visit.
+	uint32_t grain;
+	uint32_t reserved;
 	const struct sw_ctable *table[SW_XLATE_N_TABLES]; // NULL: empty
 };

@@ -42,7 +42,7 @@ static uint32_t bits_that_differ(const struct sw_piece *piece, uint32_t value)
 	return common + 1;
 }
 
-static bool is_proved(const struct sw_subtable *sub, uint32_t from, uint32_t to,
+static bool is_proved(const struct sw_subtable *sub, uint32_t from, uint32_t to, uint32_t grain,
 		      const struct sw_key *key, struct sw_key *look)
 {
 	for (uint32_t i = from; i < to; i++) {
@@ -52,6 +52,8 @@ static bool is_proved(const struct sw_subtable *sub, uint32_t from, uint32_t to,
 
 		if (n_bits == 0)
 			continue;
+		n_bits = (n_bits + grain - 1) & ~(grain - 1);
+		n_bits = n_bits < piece->n_bits ? n_bits : piece->n_bits;
 		mask = (uint64_t)(UINT32_MAX << (32 - n_bits)) << 32 >> piece->shift;
 		look->word[piece->word] |= __builtin_bswap64(mask);
 		return true;
@@ -65,14 +67,15 @@ static bool is_proved(const struct sw_subtable *sub, uint32_t from, uint32_t to,
  * or all bits up to the stage.
  */
 static __attribute__((noinline)) void explain(const struct sw_subtable *sub, uint32_t stage,
-					      const struct sw_key *key, struct sw_key *look)
+					      uint32_t grain, const struct sw_key *key,
+					      struct sw_key *look)
 {
 	const uint32_t *end = sub->end;
 
-	if (stage > SW_STAGE_TYPE && is_proved(sub, 0, sub->n_addresses, key, look)) {
+	if (stage > SW_STAGE_TYPE && is_proved(sub, 0, sub->n_addresses, grain, key, look)) {
 		look_at_steps(sub, 0, end[SW_STAGE_TYPE], look);
 	} else if (stage > SW_STAGE_PROTO &&
-		   is_proved(sub, sub->n_addresses, sub->n_pieces, key, look)) {
+		   is_proved(sub, sub->n_addresses, sub->n_pieces, grain, key, look)) {
 		look_at_steps(sub, 0, end[SW_STAGE_TYPE], look);
 		look_at_steps(sub, end[SW_STAGE_PROTO - 1], end[SW_STAGE_PROTO], look);
 	} else {
@@ -90,8 +93,8 @@ static inline bool matches(const struct sw_subtable *sub, const struct sw_crule 
 	return differs == 0;
 }
 
-static const struct sw_crule *search(const struct sw_subtable *sub, const struct sw_key *key,
-				     struct sw_key *look)
+static const struct sw_crule *search(const struct sw_subtable *sub, uint32_t grain,
+				     const struct sw_key *key, struct sw_key *look)
 {
 	const struct sw_cslot *slot;
 	uint64_t hash = 0;
@@ -105,14 +108,14 @@ static const struct sw_crule *search(const struct sw_subtable *sub, const struct
 		if (i == sub->n_steps)
 			break;
 		if (i > begin && !sw_set_has(&sub->set[stage], (uint32_t)hash | 1)) {
-			explain(sub, stage, key, look);
+			explain(sub, stage, grain, key, look);
 			return NULL;
 		}
 	}
 	for (i = (uint32_t)hash & sub->hash_mask;; i = (i + 1) & sub->hash_mask) {
 		slot = &sub->hash[i];
 		if (!slot->rule) {
-			explain(sub, stage, key, look);
+			explain(sub, stage, grain, key, look);
 			return NULL;
 		}
 		if (slot->hash == (uint32_t)hash && matches(sub, slot->rule, key))
@@ -122,9 +125,10 @@ static const struct sw_crule *search(const struct sw_subtable *sub, const struct
 	return slot->rule;
 }
 
-const struct sw_crule *sw_tables_lookup(const struct sw_ctable *table, const struct sw_key *key,
-					struct sw_key *look)
+const struct sw_crule *sw_tables_lookup(const struct sw_tables *tables, uint8_t number,
+					const struct sw_key *key, struct sw_key *look)
 {
+	const struct sw_ctable *table = tables->table[number];
 	const struct sw_crule *best = NULL;
 
 	for (uint32_t i = 0; table && i < table->n_subtables; i++) {
@@ -133,7 +137,7 @@ const struct sw_crule *sw_tables_lookup(const struct sw_ctable *table, const str
 
 		if (best && sub->best < best->rank)
 			break;
-		rule = search(sub, key, look);
+		rule = search(sub, tables->grain, key, look);
 		if (rule && (!best || rule->rank > best->rank))
 			best = rule;
 	}

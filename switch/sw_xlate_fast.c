@@ -52,7 +52,7 @@ static void enter(struct walk *w, uint8_t table, uint16_t in_port_after)
 	const struct sw_crule *rule;
 
 	memset(&look, 0, sizeof(look));
-	rule = sw_tables_lookup(w->tables->table[table], &w->edit.work, &look);
+	rule = sw_tables_lookup(w->tables, table, &w->edit.work, &look);
 	sw_xlate_look(&w->edit, &look);
 	w->is_missed = !rule;
 	if (!rule) {

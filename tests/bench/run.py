@@ -19,6 +19,7 @@ BUILD = os.path.abspath(os.environ.get("BUILD") or "build")
 BENCHES = {
     "beat": [os.path.join(BUILD, "tests/bench/beat")],
     "classify": [os.path.join(BUILD, "tests/bench/sw_classify")],
+    "upcall": [os.path.join(BUILD, "tests/bench/sw_upcall")],
     "rate": [sys.executable, os.path.join(HERE, "rate.py")],
     "cost_null": [sys.executable, os.path.join(HERE, "cost.py"), "--ports", "null"],
     "cost_flows": [sys.executable, os.path.join(HERE, "cost.py"), "--ports", "flows"],

@@ -132,6 +132,8 @@ static void test_xlate_sets_hide_the_packet(void **state)
 		"in_port=7,actions=resubmit(,7)",
 		"in_port=8,actions=resubmit(,8),mod_dl_src:0:0:0:0:0:1",
 		"table=8,actions=resubmit(,8)",
+		"in_port=9,ip,actions=set_field:2/2->nw_ttl,dec_ttl,resubmit(,9)",
+		"table=9,ip,nw_ttl=0/2,actions=output:2",
 	};
 	static const struct expected cases[] = {
 		{"in_port=1,udp,nw_dst=20.0.0.1,nw_ttl=64,dl_vlan=3",
@@ -156,6 +158,9 @@ static void test_xlate_sets_hide_the_packet(void **state)
 		{"recirc_id=6,in_port=5,udp,tp_dst=8", "udp,in_port=5,tp_dst=8", "flood"},
 		{"in_port=6,ip", "ip,in_port=6", "set(nw_ttl=1),output:2"},
 		{"in_port=7,ip", "in_port=7", "drop(no_rule)"},
+		// One bit is looked at, but all have decided what it is.
+		{"in_port=9,ip,nw_ttl=4", "ip,in_port=9,nw_ttl=4",
+		 "set(nw_ttl=0x2/0x2),dec_ttl,output:2"},
 		{"in_port=8,ip", "in_port=8", "drop(recirculation_limit)"},
 	};
 

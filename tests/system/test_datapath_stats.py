@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of PMDs: identities under load and reconfiguration, pmd-perf-show and pmd-perf-log."""
+
+import os
+import re
+import time
+
+import pytest
+
+from lib.flow_switch import PMD_CORE, FlowSwitch, Refused
+from lib.lab import Lab, identities
+from lib.switch import NULL_PORTS
+from lib.wait import wait_for
+from test_datapath_caches import udp
+
+pytestmark = pytest.mark.skipif(PMD_CORE not in os.sched_getaffinity(0),
+                                reason=f"needs core {PMD_CORE} for a PMD")
+
+
+@pytest.fixture
+def start(processes, rundir, folder):
+    def start_it(*lines, **keywords):
+        processes.append(FlowSwitch(rundir, folder, *lines, **keywords))
+        return processes[-1]
+    return start_it
+
+
+def test_identities_hold_in_every_snapshot_under_change(processes, rundir, folder):
+    """Full rate with recirculation, several outputs, drops and caches, while everything is changed."""
+    lab = Lab(processes, rundir, folder, "set smc-enable=true emc-insert-inv-prob=5")
+    frames = [udp(i, dport=60 + i % 6) for i in range(2000)] + [b"\x02" * 13] * 5
+    rule_sets = [
+        ["in_port=1,udp,tp_dst=60,actions=output:2,output:3", "in_port=1,udp,tp_dst=61,actions=recirc(table=3)",
+         "in_port=1,udp,tp_dst=62,actions=drop", "in_port=1,udp,tp_dst=63,actions=mod_nw_tos:4,output:2,output:99",
+         "table=3,actions=dec_ttl,output:4"],
+        ["in_port=1,actions=NORMAL"],
+        ["in_port=1,actions=output:2"],
+        ["in_port=1,udp,tp_dst=60/0xfffe,actions=recirc(table=7)", "table=7,actions=recirc(table=7)"],
+    ]
+    lab.flows(*rule_sets[0])
+    lab.feed_endless(1, frames)
+    begin, n = time.monotonic(), 0
+    while time.monotonic() - begin < 3:
+        lab.flows(*rule_sets[n % len(rule_sets)])
+        if n % 5 == 0:
+            lab.do("set", f"smc-enable={'true' if n % 2 else 'false'}", f"emc-insert-inv-prob={n % 3}")
+        if n % 7 == 0:
+            lab.do("pmd-stats-clear")
+        if n % 11 == 5:
+            lab.do("del-port", "p4")
+        if n % 11 == 9:
+            lab.add(4)
+        for _ in range(5):
+            identities(lab.stats())
+        n += 1
+    assert n > 20 and lab.stats()["packets_received"] > 0
+    # At quiescence, across threads and ports, exactly.
+    if n % 11 > 5 and n % 11 <= 9:
+        lab.add(4)
+    lab.do("del-port", "p1")
+    wait_for(lambda: lab.stats()["in_flight"] == 0, what="nothing in flight")
+    identities(lab.stats())
+
+
+def test_clear_begins_anew_and_gauges_stay(processes, rundir, folder):
+    lab = Lab(processes, rundir, folder)
+    lab.flows("in_port=1,udp,tp_dst=63,actions=output:2")
+    lab.feed(1, [udp(0)] * 10)
+    lab.do("pmd-stats-clear")
+    stats = lab.stats()
+    assert stats["packets_received"] == 0 and stats["misses"] == 0
+    assert stats["megaflows"] == 1 and stats["megaflow_shapes"] == 1
+    text = lab.command.text("pmd-stats-show")
+    for line in ("packets received: 0", "megaflow shapes: 1", "avg. subtable lookups per megaflow hit: 0.00"):
+        assert line in text
+    assert re.search(r"emc entries: 0 \(0\.0% full\)", text), text
+
+
+def perf(switch, *options):
+    document = switch.do("pmd-perf-show", *options)
+    return document, document["pmds"][0]["perf"]
+
+
+def test_perf_show_adds_up(start):
+    switch = start("set pmd-perf-metrics=true", *NULL_PORTS)
+    for _ in range(20):
+        document, one = perf(switch)
+        assert document["pmd_perf_metrics"] is True
+        bins = {name: sum(b["n"] for b in list_) for name, list_ in one["histograms"].items()}
+        assert bins["cycles_per_iteration"] == bins["packets_per_iteration"] == one["iterations"]
+        assert bins["cycles_per_packet"] == one["iterations"] - one["iterations_idle"]
+        assert bins["upcalls_per_iteration"] == one["iterations"]
+        assert one["cycles_idle"] <= one["cycles"]
+    _, one = perf(switch, "-nh", "-it", "50", "-ms", "10")
+    assert "histograms" not in one
+    its = one["recent_iterations"]
+    assert 1 < len(its) <= 50
+    for before, after in zip(its, its[1:]):
+        assert after["begin_cycles"] >= before["begin_cycles"] + before["cycles"]
+        assert after["batches"] == 2 and after["packets"] == 64
+    wait_for(lambda: len(perf(switch, "-ms", "10")[1]["recent_ms"]) == 10, what="ten milliseconds")
+    text = switch.command.text("pmd-perf-show", "-it", "3", "-ms", "3")
+    for words in ("Iterations:", "Rx packets:", "Histograms", "Last 3 iterations", "Last 3 milliseconds"):
+        assert words in text, text
+
+
+def test_perf_is_off_by_default_and_stays_so(start):
+    switch = start(*NULL_PORTS)
+    assert switch.command.text("get", "pmd-perf-metrics").strip() == "false"
+    document, one = perf(switch)
+    assert one is None and document["pmd_perf_metrics"] is False
+    text = switch.command.text("pmd-perf-show")
+    assert "not recorded" in text and "Rx packets:" in text and "Histograms" not in text
+    switch.do("set", "pmd-perf-metrics=true")
+    wait_for(lambda: perf(switch)[1]["iterations"] > 0, what="iterations to be recorded")
+    switch.do("set", "pmd-perf-metrics=false")
+    last = wait_for(lambda: (lambda a, b: a if a == b else None)(
+        *[perf(switch)[1]["iterations"] for _ in range(2)]), what="recording to end")
+    assert perf(switch)[1]["iterations"] == last > 0
+
+
+def test_a_stall_is_logged_with_its_neighbours(start):
+    switch = start("set pmd-perf-metrics=true", "pmd-perf-log-set on -b 4 -a 3 -us 2000", *NULL_PORTS, hooks=True)
+    switch.hook("spin", 30)
+    log = wait_for(lambda: next((log for log in switch.do("pmd-perf-log")["pmds"][0]["logs"]
+                                 if log["iterations"][log["at"]]["cycles"] / switch.stats()["tsc_hz"] > 0.03), None),
+                   what="the stall in the log")
+    its, at = log["iterations"], log["at"]
+    assert at == 4 and len(its) == 8
+    assert its[at]["cycles"] / switch.stats()["tsc_hz"] < 1
+    for before, after in zip(its, its[1:]):
+        assert after["begin_cycles"] >= before["begin_cycles"] + before["cycles"]
+    assert "suspicious iteration" in switch.err()
+    text = switch.command.text("pmd-perf-log")
+    assert re.search(r"Suspicious iteration of \d+\.\d us", text) and " <\n" in text, text
+    switch.do("pmd-perf-log-set", "off")
+    assert switch.do("pmd-perf-log")["on"] is False
+
+
+@pytest.mark.parametrize("words", [["-us", "0"], ["-b", "1000"], ["maybe"], ["-a"]])
+def test_log_limits_are_checked(start, words):
+    switch = start()
+    with pytest.raises(Refused):
+        switch.do("pmd-perf-log-set", *words)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trace FLOW: which rules a packet meets, which megaflow it makes, what is done to it."""
+
+import os
+
+import pytest
+
+from lib.flow_switch import PMD_CORE, FlowSwitch
+
+pytestmark = pytest.mark.skipif(PMD_CORE not in os.sched_getaffinity(0),
+                                reason=f"needs core {PMD_CORE} for a PMD")
+
+
+@pytest.fixture
+def switch(processes, rundir, folder):
+    switch = FlowSwitch(rundir, folder, "add-port p1 net_null1 ofport=1", "add-port p2 net_null2 ofport=2")
+    processes.append(switch)
+    switch.do("replace-flows",
+              "table=0,priority=10,in_port=1,ip,nw_dst=192.0.2.0/24,actions=mod_tp_dst:7,resubmit(,3)",
+              "table=0,priority=1,actions=drop",
+              "table=3,udp,tp_dst=7,actions=dec_ttl,output:2",
+              "table=3,priority=1,actions=output:1")
+    return switch
+
+
+def test_trace_names_rules_megaflow_and_actions(switch):
+    text = switch.command.text("trace", "in_port=1,udp,nw_src=10.0.0.1,nw_dst=192.0.2.5,nw_ttl=64,tp_src=9,tp_dst=53")
+    for words in ("nw_dst=192.0.2.0/24", "dec_ttl", "output:2", "tp_dst"):
+        assert words in text, text
+    # The rules in the order in which they are met, each with its table.
+    assert text.index("nw_dst=192.0.2.0/24") < text.index("dec_ttl"), text
+    assert "3" in text[text.index("nw_dst=192.0.2.0/24"):], text
+
+
+def test_trace_of_what_is_dropped(switch):
+    text = switch.command.text("trace", "in_port=1,arp")
+    assert "drop" in text, text
+
+
+def test_trace_changes_nothing(switch):
+    before = switch.flows()
+    switch.command.text("trace", "in_port=2,arp")
+    assert switch.flows().keys() == before.keys()
+    assert "no_such" in switch.command.refused("trace", "in_port=1,no_such=3")
