@@ -75,6 +75,31 @@ def test_an_incident_goes_out_and_is_cleared(agent, start_ves, collector):
     assert poster.stop() == 0
 
 
+def test_with_the_real_agent(start_agent, start_publisher, start_ves, collector):
+    """A stall, a link and the end of the switch, from the thread to the collector."""
+    publisher = start_publisher(lanes=["p1"])
+    publisher.do("port eth0 up")
+    start_agent().wait_alive(1)
+    poster = start_ves()
+    poster.wait_err("is followed from event")
+    publisher.do("stall p1 300")
+    begin, end = publisher.done("p1")[:2]
+    publisher.do("port eth0 down")
+    wait_for(lambda: [e for e in collector.of("fault") if e["commonEventHeader"]["eventName"] ==
+                      "Fault_pmdpulse_pmd-stall" and e["faultFields"]["eventSeverity"] == "NORMAL"],
+             what=poster.err)
+    wait_for(lambda: collector.of("stateChange"), what=poster.err)
+    stalls = [e for e in collector.of("fault") if e["faultFields"]["alarmCondition"] == "pmd-stall"]
+    assert len({e["commonEventHeader"]["eventId"] for e in stalls}) == 1
+    assert stalls[0]["faultFields"]["alarmAdditionalInformation"]["phase"] == "raise"
+    took = float(stalls[-1]["faultFields"]["alarmAdditionalInformation"]["duration_s"])
+    assert took == pytest.approx((end - begin) / 1e9, abs=0.01)
+    publisher.quit()
+    wait_for(lambda: collector.of("stateChange")[-1]["stateChangeFields"]["newState"] == "maintenance",
+             what=poster.err)
+    assert in_order(collector.faults()) == list(range(1, len(collector.faults()) + 1))
+
+
 def test_state_changes_and_heartbeats(agent, start_ves, collector):
     incidents = agent()
     poster = start_ves("--heartbeat-interval=1")
