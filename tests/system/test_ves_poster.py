@@ -224,6 +224,41 @@ def test_losses_of_the_ring_are_told(agent, start_ves, collector):
     assert "overwritten" in poster.err()
 
 
+def test_a_slow_collector(agent, start_ves, collector):
+    incidents = agent()
+    poster = start_ves("--heartbeat-interval=1")
+    follows(poster, incidents, collector)
+
+    def rule(_):
+        time.sleep(0.1)
+        return 202
+    collector.behave(rule)
+    last = incidents.do("burst 15")
+    faults = collector.wait_faults(32, what=poster.err)
+    assert in_order(faults) == list(range(1, last + 1)) and collector.told_lost() == 0
+    beats = [beat["commonEventHeader"]["startEpochMicrosec"] for beat in collector.of("heartbeat")]
+    assert len(beats) > 2  # they do not wait for the queue to be empty
+
+
+def test_losses_are_told_after_a_restart(agent, start_ves, collector, folder):
+    state = os.path.join(folder, "state")
+    os.mkdir(state)
+    incidents = agent()
+    poster = start_ves("--queue=200", f"--state-dir={state}")
+    follows(poster, incidents, collector)
+    collector.behave(503)
+    for _ in range(10):
+        last = incidents.do("burst 40")
+    wait_for(lambda: "200 events wait" in poster.err() or "HTTP 503" in poster.err(), what=poster.err)
+    assert poster.stop() == 0
+    collector.behave(202)
+    poster = start_ves("--queue=200", f"--state-dir={state}", name="ves2")
+    wait_for(lambda: collector.faults()[-1][0] == last, what=poster.err)
+    in_order(collector.faults())
+    # What the queue dropped may come after all, when the ring still has it.
+    assert last - len(collector.faults()) <= collector.told_lost() <= last
+
+
 def test_refused_events_are_counted_and_do_not_block(agent, start_ves, collector):
     incidents = agent()
     poster = start_ves()
