@@ -173,16 +173,17 @@ def test_death_at_random_moments(agent, start_ves, collector):
     poster = start_ves()
     follows(poster, incidents, collector)
     for _ in range(5):
-        incidents.do("burst 20")
         n_tries = len(collector.tries)
+        incidents.do("burst 20")
         collector.wait_tries(n_tries + 4)
         collector.die()
         collector.live()
     faults = wait_for(lambda: len(set(collector.faults())) == 202 and collector.faults(),
                       what=lambda: f"{len(set(collector.faults()))} of 202; {poster.err()}")
-    sequences = [fault[0] for fault in faults]
-    assert sequences == sorted(sequences)  # never out of order; twice is allowed where cut
-    assert len(sequences) - len(set(sequences)) <= 5
+    # Twice is allowed where it was cut, and the second may be the one that was under way before.
+    first_seen = list(dict.fromkeys(fault[0] for fault in faults))
+    assert first_seen == sorted(first_seen)
+    assert len(faults) - len(first_seen) <= 5
     assert collector.told_lost() == 0
 
 
