@@ -59,5 +59,7 @@ install: all install-lib install-man
 	$(foreach d,$(wildcard contrib/alertmanager contrib/grafana contrib/prometheus),\
 		$(call install_tree,$d);)
 	$(call install_files,644,$(DATADIR)/doc/pmdpulse,README.md $(wildcard docs/*.md))
+	$(call install_files,644,$(DATADIR)/doc/pmdpulse/images,$(wildcard docs/images/*.png))
+	$(call install_files,644,$(DATADIR)/doc/pmdpulse/examples,$(wildcard contrib/python/*.py))
 
 .PHONY: install install-lib

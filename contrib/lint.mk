@@ -9,7 +9,8 @@ SHELLCHECK ?= shellcheck
 c_rooms := lib switch agent collectd-plugin cli ves
 FILES ?= $(foreach r,$(c_rooms),$r/*.c $r/*.h) tests/*/*.c tests/*/*.h
 c_files := $(wildcard $(FILES))
-shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh tests/*.sh tests/*/*.sh)
+shell_files := $(wildcard .ci/run contrib/*/*.sh contrib/*/*.bash contrib/packaging/*/*.sh \
+	contrib/packaging/debian/*.p*inst contrib/packaging/debian/*.p*rm tests/*.sh tests/*/*.sh)
 
 lint: lint-rules lint-observe lint-format lint-shell lint-units lint-c lint-tidy
 

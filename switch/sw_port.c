@@ -10,6 +10,7 @@
 
 #include <rte_malloc.h>
 
+#include "pmdp_text.h"
 #include "pmdpulse.h"
 #include "sw_device.h"
 #include "sw_flow_count_fast.h"
@@ -30,11 +31,14 @@ int sw_port_conf_init(struct sw_port_conf *conf, const char *name, const char *d
 	if (len == 0 || len >= sizeof(conf->name))
 		return sw_fail(err, -EINVAL, "port name '%s': must have 1 to %zu characters", name,
 			       sizeof(conf->name) - 1);
+	// A quote at the beginning would be taken off again where flow rules name a port.
+	if (!pmdp_utf8_is_valid(name, len) || strchr("\"'", name[0]) != NULL)
+		return sw_fail(err, -EINVAL,
+			       "port name '%s': must be UTF-8 and not begin with a quote", name);
 	for (size_t i = 0; i < len; i++)
-		if (!isgraph((unsigned char)name[i]) || strchr("\"',=", name[i]) != NULL)
+		if ((unsigned char)name[i] <= ' ' || strchr(",=\x7f", name[i]) != NULL)
 			return sw_fail(err, -EINVAL,
-				       "port name '%s': no space, quote, comma or '=' in a name",
-				       name);
+				       "port name '%s': no space, comma or '=' in a name", name);
 	if (devargs[0] == '\0' || strlen(devargs) >= sizeof(conf->devargs))
 		return sw_fail(err, -EINVAL, "port %s: devargs must have 1 to %zu characters", name,
 			       sizeof(conf->devargs) - 1);

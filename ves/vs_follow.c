@@ -63,6 +63,16 @@ static void remember(struct vs_follower *follower, const struct pmdp_incident *n
 	snprintf(follower->last_id, sizeof(follower->last_id), "%s", newest->id);
 }
 
+static void count_lost(struct vs_follower *follower, uint64_t *lost)
+{
+	if (!*lost)
+		return;
+	vs_queue_lost(follower->queue, follower->index, *lost);
+	vs_log(VS_WARNING, "instance %s: %llu events were overwritten before they could be read",
+	       follower->name, (unsigned long long)*lost);
+	*lost = 0;
+}
+
 // Queue what is new. 0 or a negative errno of the reader.
 static int read_events(struct vs_follower *follower)
 {
@@ -71,18 +81,15 @@ static int read_events(struct vs_follower *follower)
 
 	while ((n = pmdp_reader_events(follower->reader, &follower->cursor, follower->batch, BATCH,
 				       &lost)) > 0) {
+		// What was lost lies before the first of these, or between them.
+		count_lost(follower, &lost);
 		for (int i = 0; i < n; i++) {
 			pmdp_incident_sanitize(&follower->batch[i]);
 			tell(follower, &follower->batch[i]);
 		}
 		remember(follower, &follower->batch[n - 1]);
 	}
-	if (lost) {
-		vs_queue_lost(follower->queue, lost);
-		vs_log(VS_WARNING,
-		       "instance %s: %llu events were overwritten before they could be read",
-		       follower->name, (unsigned long long)lost);
-	}
+	count_lost(follower, &lost);
 	return n;
 }
 

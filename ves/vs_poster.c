@@ -136,7 +136,7 @@ static void save(struct vs_poster *poster, uint64_t now_ns)
 		return;
 	// Instances that are not there now keep their places.
 	state = poster->state;
-	state.n_untold = poster->queue.n_untold;
+	state.n_untold = vs_queue_untold_before(&poster->queue);
 	for (uint32_t i = 0; i < poster->n_followers; i++) {
 		struct vs_place *place = vs_state_place(&state, poster->followers[i].name);
 

@@ -22,10 +22,26 @@ void vs_queue_fini(struct vs_queue *queue)
 	queue->items = NULL;
 }
 
-void vs_queue_lost(struct vs_queue *queue, uint64_t n_events)
+static void count(struct vs_queue *queue, uint64_t n_events)
 {
 	queue->n_lost += n_events;
 	queue->n_untold += n_events;
+}
+
+// Lost behind the newest of this source that stands before the place at.
+static void note_behind(struct vs_queue *queue, uint32_t at, uint32_t source, uint64_t n_events)
+{
+	while (at-- > 0)
+		if (queue->items[at]->source == source && !queue->items[at]->is_own) {
+			queue->items[at]->n_lost_after += n_events;
+			return;
+		}
+}
+
+void vs_queue_lost(struct vs_queue *queue, uint32_t source, uint64_t n_events)
+{
+	count(queue, n_events);
+	note_behind(queue, queue->n, source, n_events);
 }
 
 static void take_out(struct vs_queue *queue, uint32_t at)
@@ -37,7 +53,12 @@ static void take_out(struct vs_queue *queue, uint32_t at)
 
 static void lose(struct vs_queue *queue, uint32_t at)
 {
-	vs_queue_lost(queue, (uint64_t)__builtin_popcount(queue->items[at]->domains));
+	const struct vs_item *item = queue->items[at];
+	uint64_t n_events = (uint64_t)__builtin_popcount(item->domains);
+
+	count(queue, n_events);
+	if (!item->is_own)
+		note_behind(queue, at, item->source, n_events + item->n_lost_after);
 	take_out(queue, at);
 }
 
@@ -99,11 +120,12 @@ void vs_queue_push(struct vs_queue *queue, const struct vs_item *item)
 	struct vs_item *copy = is_stuck ? NULL : malloc(sizeof(*copy));
 
 	if (!copy) {
-		vs_queue_lost(queue, (uint64_t)__builtin_popcount(item->domains));
+		vs_queue_lost(queue, item->source, (uint64_t)__builtin_popcount(item->domains));
 		return;
 	}
 	*copy = *item;
 	copy->is_over = false;
+	copy->n_lost_after = 0;
 	if (queue->n == queue->n_max)
 		make_room(queue);
 	if (copy->incident.phase == PMDP_PHASE_CLEAR)
@@ -121,10 +143,25 @@ void vs_queue_done(struct vs_queue *queue, uint32_t domain)
 		queue->n_busy--;
 }
 
+void vs_queue_refused(struct vs_queue *queue, uint32_t domain)
+{
+	count(queue, 1);
+	vs_queue_done(queue, domain);
+}
+
 uint64_t vs_queue_first_seq(const struct vs_queue *queue, uint32_t source, uint64_t otherwise)
 {
 	for (uint32_t i = 0; i < queue->n; i++)
 		if (queue->items[i]->source == source && !queue->items[i]->is_own)
 			return queue->items[i]->incident.seq;
 	return otherwise;
+}
+
+uint64_t vs_queue_untold_before(const struct vs_queue *queue)
+{
+	uint64_t n_behind = 0;
+
+	for (uint32_t i = 0; i < queue->n; i++)
+		n_behind += queue->items[i]->n_lost_after;
+	return queue->n_untold > n_behind ? queue->n_untold - n_behind : 0;
 }

@@ -17,10 +17,11 @@
 
 struct vs_item {
 	struct pmdp_incident incident;
-	uint32_t source;  // index of the instance's follower
-	uint32_t domains; // VS_FAULT, VS_STATE_CHANGE: what is still to be sent, never 0
-	bool is_own;      // made here: its seq is not one of the agent's
-	bool is_over;     // the queue's: a raise whose clear waits too
+	uint32_t source;       // index of the instance's follower
+	uint32_t domains;      // VS_FAULT, VS_STATE_CHANGE: what is still to be sent, never 0
+	bool is_own;           // made here: its seq is not one of the agent's
+	bool is_over;          // the queue's: a raise whose clear waits too
+	uint64_t n_lost_after; // the queue's: lost between this one and the source's next one
 };
 
 struct vs_queue {
@@ -36,9 +37,11 @@ void vs_queue_fini(struct vs_queue *queue);
 
 // A copy goes to the end. Without memory, or when all the rest is on its way, it is lost, and counted.
 void vs_queue_push(struct vs_queue *queue, const struct vs_item *item);
-// These were lost elsewhere.
-void vs_queue_lost(struct vs_queue *queue, uint64_t n_events);
-// The first one's domain was taken by the collector, or refused for good.
+// So many of this source, newer than all that wait, were lost before they could be queued.
+void vs_queue_lost(struct vs_queue *queue, uint32_t source, uint64_t n_events);
+// The collector will never take the first one.
+void vs_queue_refused(struct vs_queue *queue, uint32_t domain);
+// The first one's domain was taken by the collector.
 void vs_queue_done(struct vs_queue *queue, uint32_t domain);
 
 /*
@@ -46,3 +49,7 @@ void vs_queue_done(struct vs_queue *queue, uint32_t domain);
  * start begins there.
  */
 uint64_t vs_queue_first_seq(const struct vs_queue *queue, uint32_t source, uint64_t otherwise);
+
+// Losses that a later start has to tell: without those behind vs_queue_first_seq(), which it will read,
+// or miss and count, by itself.
+uint64_t vs_queue_untold_before(const struct vs_queue *queue);

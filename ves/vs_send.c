@@ -177,8 +177,7 @@ static void refused(struct vs_poster *poster, const char *why, uint64_t now_ns)
 	vs_log(VS_WARNING, "%s: refused event %s: %s; it is not sent again", poster->config.url,
 	       poster->queue.items[0]->incident.id, why);
 	poster->n_refused++;
-	vs_queue_lost(&poster->queue, 1);
-	vs_queue_done(&poster->queue, poster->under_way_domain);
+	vs_queue_refused(&poster->queue, poster->under_way_domain);
 	if (poster->n_single)
 		poster->n_single--;
 }

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -107,12 +108,12 @@ def test_readme_alarm(machine):
         return [e for e in events(machine) if e["phase"] == "clear" and e["kind"] == "pmd-stall"]
     done = until(clear, lambda: f"clear; events: {events(machine)}")[-1]
     assert done["cause"] == "preempted" and done["culprit"]["comm"] == "sh", done
-    assert done["culprit"]["class"] == "FIFO", done
-    assert 0.1 < done["duration_s"] < 1, done
+    assert done["culprit"]["class"] == "SCHED_FIFO", done
+    assert 0.2 < done["duration_s"] < 1, done
     output = machine.do(look[0])
     assert "preempted" in output and "sh" in output, output
     output = machine.do(look[1] + " --no-pager")
-    assert "stalled (raise, cause: preempted)" in output, "the catalog's text"
+    assert re.search(r"stalled \((raise|update|clear), cause: preempted\)", output), "the catalog's text"
 
 
 def test_what_belongs_to_a_package(machine):
@@ -130,7 +131,9 @@ def test_what_belongs_to_a_package(machine):
 
 
 def test_preflight_names_a_missing_library(machine):
-    machine.do(f"printf 'LoadPlugin write_prometheus\\n' > {os.path.dirname(CONF)}/prometheus.conf")
+    # The address for machines without IPv6, where the default can't be opened.
+    machine.do(f"""printf '%s\\n' 'LoadPlugin write_prometheus' '<Plugin write_prometheus>' 'Host "0.0.0.0"' \\
+        '</Plugin>' > {os.path.dirname(CONF)}/prometheus.conf""")
     library = machine.do("ls -d /usr/lib/x86_64-linux-gnu/libmicrohttpd.so.12").strip()
     machine.do(f"mv {library} {library}.away")
     try:
@@ -216,8 +219,9 @@ def test_remove_and_purge(machine):
     assert os.path.exists(machine.path("/etc/pmdpulse/switch.conf")), "settings stay until the purge"
     machine.do("apt-get purge 'pmdpulse*' 'libpmdpulse*' 'collectd-plugin-pmdpulse'")
     left = machine.run("find / -xdev -iname '*pmdpulse*' -not -path '/proc/*' -not -path '/sys/*' "
-                       "-not -path '/root/*' -not -path '/var/cache/*' -not -path '/var/log/*'").stdout.split()
-    # deb-systemd-helper's notes and dpkg's lists must be gone too.
+                       "-not -path '/root/*' -not -path '/var/cache/*' -not -path '/var/log/*' "
+                       "-not -path '/var/lib/collectd/*'").stdout.split()
+    # Logs and collectd's own records of the past are not ours to delete.
     assert not left, left
     assert "pmdpulse" in machine.do("getent passwd"), "users stay, as files may belong to them"
     machine.do("test ! -e /run/pmdpulse")
@@ -238,7 +242,9 @@ def test_library_package(tmp_path):
     program = str(tmp_path / "publish")
     sh(os.environ.get("CC") or "gcc", "-o", program, os.path.join(TOP, "tests/foreign/publish.c"), *flags)
     assert "libpmdpulse.so.1" in sh("ldd", program, env=env)
-    done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60, check=False)
+    with tempfile.TemporaryDirectory(prefix="pmdpulse-test-", dir="/dev/shm") as rundir:
+        env["PMDPULSE_RUNDIR"] = rundir
+        done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -144,7 +144,7 @@ static void test_a_lost_item_counts_each_of_its_events(void **state)
 	for (int i = 0; i < N_MAX; i++)
 		push(PMDP_PHASE_RAISE, (const char[]){(char)('a' + i), 0});
 	assert_int_equal(queue.n_lost, 2);
-	vs_queue_lost(&queue, 5);
+	vs_queue_lost(&queue, 0, 5);
 	assert_int_equal(queue.n_lost, 7);
 	assert_int_equal(queue.n_untold, 7);
 }
@@ -163,6 +163,30 @@ static void test_first_seq(void **state)
 	other.incident.seq = 5;
 	vs_queue_push(&queue, &other);
 	assert_int_equal(vs_queue_first_seq(&queue, 1, 9), 5);
+}
+
+// What a later start will read, or miss, by itself is not for it to tell.
+static void test_losses_behind_what_waits(void **state)
+{
+	(void)state;
+	push(PMDP_PHASE_RAISE, "0");
+	push(PMDP_PHASE_UPDATE, "0");
+	push(PMDP_PHASE_UPDATE, "0");
+	for (int i = 0; i < N_MAX - 1; i++) // both updates go, which are behind the first
+		push(PMDP_PHASE_RAISE, (const char[]){(char)('a' + i), 0});
+	assert_int_equal(queue.n_untold, 2);
+	assert_int_equal(vs_queue_untold_before(&queue), 0);
+	vs_queue_lost(&queue, 0, 10); // overwritten in the ring, behind all of them
+	vs_queue_lost(&queue, 7, 3);  // of a source that has nothing here
+	assert_int_equal(vs_queue_untold_before(&queue), 3);
+	vs_queue_done(&queue, VS_FAULT); // the first is taken: what lies behind it is lost for good
+	assert_int_equal(vs_queue_untold_before(&queue), 3 + 2);
+	for (int i = 0; i < 2; i++) // the first of the source goes: nothing is before it any more
+		push(PMDP_PHASE_RAISE, (const char[]){(char)('p' + i), 0});
+	assert_int_equal(queue.n_untold, 16);
+	assert_int_equal(vs_queue_untold_before(&queue), 16 - 10);
+	vs_queue_refused(&queue, VS_FAULT);
+	assert_int_equal(vs_queue_untold_before(&queue), 17 - 10);
 }
 
 // Random pushes, posts and outcomes: what went in is in, out or counted, and in order.
@@ -216,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_lost_item_counts_each_of_its_events, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_first_seq, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_losses_behind_what_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_lost_uncounted, setup, teardown),
 	};
 
