@@ -93,18 +93,31 @@ static void add_function(struct ag_sample_set *set, struct ag_sample *sample,
 	sample->function = (uint8_t)i;
 }
 
+/*
+ * By the memory map alone, which CAP_SYS_PTRACE opens. dwfl_linux_proc_report() reads the auxiliary
+ * vector too, which belongs to the process' user: it fails for the agent as a service.
+ */
 static Dwfl *open_process(pid_t pid)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_linux_proc_find_elf,
 		.find_debuginfo = find_no_debuginfo,
 	};
-	Dwfl *dwfl = dwfl_begin(&callbacks);
+	char path[32];
+	FILE *maps;
+	Dwfl *dwfl;
 
-	if (dwfl && (dwfl_linux_proc_report(dwfl, pid) || dwfl_report_end(dwfl, NULL, NULL))) {
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return NULL;
+	dwfl = dwfl_begin(&callbacks);
+	if (dwfl &&
+	    (dwfl_linux_proc_maps_report(dwfl, maps) || dwfl_report_end(dwfl, NULL, NULL))) {
 		dwfl_end(dwfl);
 		dwfl = NULL;
 	}
+	fclose(maps);
 	return dwfl;
 }
 

@@ -110,7 +110,9 @@ ALERTS = [
           "Stalls took more than a hundredth of the thread's last five minutes, and have for a while.",
           hold="@2m"),
     Alert("PmdpulseThreadGone", CRITICAL,
-          "<thread_state> == 3 unless on (job, instance, switch) <switch_status> == 3",
+          # Not after the death of all, and not the dead of the last run, which collectd shows for two
+          # intervals after the next start.
+          "<thread_state> == 3 and on (job, instance, switch) <switch_uptime_seconds> > @90",
           ON_THREAD + " is gone",
           "The thread left a living process without announcing it: what it polled is not served."),
     Alert("PmdpulseSwitchGone", CRITICAL,
@@ -173,12 +175,12 @@ ALERTS = [
           "collectd or its write_prometheus does not answer: nothing is known of this host.",
           hold="@1m"),
     Alert("PmdpulseSeriesLost", CRITICAL,
-          # A switch that never was (status 0) is a placeholder, which ends with the first real one.
-          "time() - timestamp(<switch_status>) > @60 and <switch_status> > 0 or "
-          "(last_over_time(<switch_status>[@1h]) > 0 unless <switch_status>)",
+          # Of one that ran: what never was is a placeholder, which ends with the first real one.
+          "last_over_time(<switch_up>[@1h]) == 1 unless <switch_up>",
           "No values of " + ON_SWITCH,
-          "The host answered within the last hour and its values come no more: collectd stands, or the "
-          "network between it and a central collectd is cut."),
+          "It ran when its last value came, within the last hour, and now none comes: collectd stands, or "
+          "the network between it and a central collectd is cut.",
+          hold="@30s"),
     Alert("PmdpulseSeriesAbsent", CRITICAL,
           'absent(<switch_up|job="pmdpulse">)',
           "No values of any switch",
@@ -208,7 +210,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def durations(text, divide=1):
-    """@2m -> 2m, @60 (a number of seconds) -> 60; all divided, one second at least."""
+    """@2m -> 2m, @90 (a number of seconds) -> 90; all divided, one second at least."""
     def one(match):
         seconds = int(match[1]) * _UNITS.get(match[2], 1)
         if divide == 1:

@@ -9,6 +9,8 @@ TROUBLE = ("1000 * max by (instance, switch) (<switch_status> == bool 3)"
            ' + 100 * sum by (instance, switch) (<switch_threads|state=~"dead|gone|missing">)'
            " + 10 * sum by (instance, switch) (<incidents_open>)"
            " + (1 - max by (instance, switch) (<agent_up>))")
+# Since the last value, for an hour.
+SILENCE = "time() - max_over_time(timestamp(<switch_up>)[1h:5s])"
 BOTH = "{{instance}} {{switch}}"
 
 
@@ -32,8 +34,8 @@ def board():
     b.stat("Stalls", "Stalls of all threads in the time range shown.",
            Query("fleet_stalls", "sum(increase(<thread_stalls_total>[$__range]))"), decimals=0,
            thresholds=ANY_IS_BAD, no_value="no thread seen")
-    b.stat("Oldest values", "Age of the values of the host that was heard of longest ago.",
-           Query("fleet_age", "max(time() - timestamp(<switch_up>))"), unit="s", decimals=1,
+    b.stat("Longest silence", "Time since the last value of the switch that was heard of longest ago, within "
+           "the last hour.", Query("fleet_age", f"max({SILENCE})"), unit="s", decimals=0,
            thresholds=steps(("green", None), ("orange", 30), ("red", 60)))
 
     b.table("Switches, worst first",
@@ -62,8 +64,8 @@ def board():
               "Received", {"unit": "pps"}),
              (Query("fleet_row_agent", "max by (instance, switch) (<agent_up>)"), "Agent",
               {"mappings": YES_MAPPING}),
-             (Query("fleet_row_age", "max by (instance, switch) (time() - timestamp(<switch_up>))"),
-              "Values' age", {"unit": "s", "decimals": 1})],
+             (Query("fleet_row_age", f"max by (instance, switch) ({SILENCE})"), "Last heard of",
+              {"unit": "s", "decimals": 0, "thresholds": steps(("green", None), ("orange", 30), ("red", 60))})],
             {"instance": "Host", "switch": "Switch"}, height=9, sort="Trouble",
             no_value="no switch is reported")
 

@@ -3,7 +3,8 @@
 
 from grafana import ANY_IS_BAD, LINK_MAPPING, STATUS_MAPPING, YES_MAPPING, Board, Query, steps
 
-ALARMS = ("Alerts", "red", '<ALERTS|alertname=~"Pmdpulse.+",alertstate="firing">', "{{alertname}}",
+ALARMS = ("Alerts", "red", '<ALERTS|alertname=~"Pmdpulse.+",alertstate="firing",severity="critical">',
+          "{{alertname}}",
           "{{thread}}{{port}} {{cause}} {{culprit}} {{reason}}", "severity,switch")
 PASSES = ("scalar(clamp_min(sum(rate(<thread_hits_packets_total>[$__rate_interval]))"
           " + sum(rate(<thread_misses_packets_total>[$__rate_interval])), 1e-9))")

@@ -130,7 +130,8 @@ class Board:
                 defaults[key] = value
         self.panel("timeseries", title, description, queries, width, height, defaults, {
             "legend": {"displayMode": "table", "placement": "bottom", "showLegend": True,
-                       "calcs": ["max"] if is_bars else ["mean", "max"]},
+                       "calcs": ["max"] if is_bars else ["mean", "max"],
+                       "sortBy": "Max", "sortDesc": True},
             "tooltip": {"mode": "multi", "sort": "desc"}})
 
     def timeline(self, title, description, query, mappings, width=24, height=7, no_value="no data"):

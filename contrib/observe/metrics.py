@@ -139,7 +139,7 @@ METRICS = _parse()
 # Series that are not the plugin's, and the labels that may be relied upon.
 FOREIGN = {
     "up": ("job", "instance"),
-    "ALERTS": ("job", "instance", "alertname", "alertstate"),
+    "ALERTS": ("job", "instance", "alertname", "alertstate", "severity"),
 }
 
 # Upper bounds of the gap histogram as the plugin writes them: powers of two of nanoseconds.

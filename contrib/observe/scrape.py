@@ -66,6 +66,9 @@ scrape_configs:
   - job_name: pmdpulse
     # collectd says which host a value is of: that is the label instance, also at a central collectd.
     honor_labels: true
+    # collectd's own timestamps would keep what has ended (a thread of the switch's last run, a removed
+    # port) alive for five minutes after its last value.
+    honor_timestamps: false
     # As often as collectd reads (Interval): a shorter stall is counted all the same.
     scrape_interval: {interval}
     static_configs:

@@ -32,8 +32,20 @@ CHOSEN = {
     "pmdpulse-fleet": ({}, 0, LENGTH_S),
     "pmdpulse-switch": ({"instance": "compute-1"}, 0, LENGTH_S),
     "pmdpulse-pmd": ({"instance": "compute-1|compute-2"}, 0, LENGTH_S),
-    "pmdpulse-incident": ({"instance": "compute-1"}, 19, 49),
+    "pmdpulse-incident": ({"instance": "compute-1"}, 19, 46),
 }
+
+
+def spans(series):
+    """[[begin, end]] of the unbroken runs of values."""
+    found = []
+    for _, values in series:
+        for time_s, _ in values:
+            if found and 0 < time_s - found[-1][1] <= 1:
+                found[-1][1] = time_s
+            else:
+                found.append([time_s, time_s])
+    return found
 
 
 def save(server, begin):
@@ -51,7 +63,10 @@ def save(server, begin):
                 answers.setdefault(panel["id"], {})[target["refId"]] = [
                     {"labels": {k: v for k, v in labels.items() if k != "__name__"}, "values": values}
                     for labels, values in panels.ask(server, question, start, end, chosen=chosen)]
-        text = json.dumps({"board": board, "chosen": chosen, "from": start, "to": end, "answers": answers})
+        notes = [{"color": note["iconColor"], "spans": spans(
+            server.query_range(panels.substitute(note["expr"], 0, "4s", chosen), start, end))}
+                 for note in board["annotations"]["list"][1:]]
+        text = json.dumps({"board": board, "notes": notes, "chosen": chosen, "from": start, "to": end, "answers": answers})
         with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
             file.write(text.replace("NaN", "null").replace("Infinity", "null"))
 

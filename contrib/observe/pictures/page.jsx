@@ -5,7 +5,7 @@ import { createTheme, FieldType, getDisplayProcessor, dateTime, ThemeContext } f
 import { BigValue, GlobalStyles, PanelChrome, TimeSeries } from '@grafana/ui';
 import { createRoot } from 'react-dom/client';
 
-const { board, chosen, from, to, answers } = window.PICTURE;
+const { board, chosen, from, to, answers, notes } = window.PICTURE;
 const theme = createTheme({ colors: { mode: 'dark' } });
 const timeZone = 'utc';
 const WIDTH = 1600, CELL = 30, GAP = 8, TOP = 54;
@@ -69,6 +69,30 @@ function Stat({ panel, width, height }) {
   return <BigValue width={width} height={height} value={shown} colorMode={panel.options.colorMode} graphMode="none" justifyMode="auto" textMode="value" theme={theme} />;
 }
 
+// Annotations: a line where each begins, and a light band while it lasts.
+function mark(builder) {
+  builder.addHook('draw', (u) => {
+    const { ctx, bbox } = u;
+    ctx.save();
+    for (const { color: name, spans } of notes) {
+      ctx.strokeStyle = ctx.fillStyle = color(name);
+      ctx.setLineDash([4, 4]);
+      for (const [begin, end] of spans) {
+        const x = u.valToPos(begin * 1000, 'x', true), x2 = u.valToPos(end * 1000, 'x', true);
+        ctx.globalAlpha = 0.04;
+        ctx.fillRect(x, bbox.top, x2 - x, bbox.height);
+        ctx.globalAlpha = 0.8;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+      }
+    }
+    ctx.restore();
+  });
+  return null;
+}
+
 function Graph({ panel, width, height }) {
   const series = seriesOf(panel);
   if (!series.length) return <Nothing panel={panel} />;
@@ -77,7 +101,7 @@ function Graph({ panel, width, height }) {
     const values = onGrid(one.values);
     return { name: one.name, length: values.length, refId: 'A', fields: [timeField(times), numberField(panel, one.name, values, index)] };
   });
-  return <TimeSeries frames={frames} width={width} height={height} timeRange={timeRange} timeZone={timeZone} legend={panel.options.legend} options={{}} structureRev={1} />;
+  return <TimeSeries frames={frames} width={width} height={height} timeRange={timeRange} timeZone={timeZone} legend={panel.options.legend} options={{}} structureRev={1}>{mark}</TimeSeries>;
 }
 
 function TimeAxis({ left, width, y }) {
