@@ -219,7 +219,7 @@ static void test_ctl_endless_line(void **state)
 	(void)state;
 	memset(endless, '[', len);
 	say(fd, endless, len); // the server may close in between
-	expect_error(fd, "at most 1048576 bytes");
+	expect_error(fd, "at most 16777216 bytes");
 	assert_false(hear(fd, line, sizeof(line)));
 	close(fd);
 	// One of the longest length is a request like any other, if a bad one.
