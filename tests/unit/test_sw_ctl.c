@@ -213,13 +213,14 @@ static void test_ctl_bad_requests_get_a_reply(void **state)
 static void test_ctl_endless_line(void **state)
 {
 	size_t len = SW_CTL_MAX_LINE_BYTES + 70000;
-	char *endless = malloc(len), line[256];
+	char *endless = malloc(len), line[256], limit[64];
 	int fd = dial();
 
 	(void)state;
+	snprintf(limit, sizeof(limit), "at most %u bytes", (unsigned int)SW_CTL_MAX_LINE_BYTES);
 	memset(endless, '[', len);
 	say(fd, endless, len); // the server may close in between
-	expect_error(fd, "at most 1048576 bytes");
+	expect_error(fd, "at most 16777216 bytes");
 	assert_false(hear(fd, line, sizeof(line)));
 	close(fd);
 	// One of the longest length is a request like any other, if a bad one.
