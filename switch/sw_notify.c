@@ -23,15 +23,13 @@ static bool is_pmd_dead(struct sw_switch *sw, uint64_t now_ns)
 	bool is_dead = false;
 
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
-		const struct pmdp_hot_shm *hot;
 		uint64_t beats;
 		uint64_t announce;
 
 		if (atomic_load_explicit(&pmd->life, memory_order_acquire) != SW_PMD_RUNNING)
 			continue;
-		hot = pmd->lane->hot;
-		beats = atomic_load_explicit(&hot->beats, memory_order_relaxed);
-		announce = atomic_load_explicit(&hot->announce, memory_order_relaxed) & 0xff;
+		beats = atomic_load_explicit(&pmd->hot->beats, memory_order_relaxed);
+		announce = atomic_load_explicit(&pmd->hot->announce, memory_order_relaxed) & 0xff;
 		if (beats != pmd->seen_beats || announce != PMDP_ANNOUNCE_POLLING) {
 			pmd->seen_beats = beats;
 			pmd->seen_ns = now_ns;

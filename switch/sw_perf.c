@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "pmdp_shm.h"
@@ -207,7 +208,7 @@ void sw_perf_clear(struct sw_pmd *pmd)
 	if (pmd->perf.perf == NULL || copy_totals(pmd->perf.perf, &now) != 0)
 		return;
 	pmd->perf.base = now;
-	pmd->perf.base_ticks = pmdp_lane_clock(pmd->lane);
+	pmd->perf.base_ticks = pmd->sw->tsc_hz != 0 ? rte_rdtsc() : sw_now_ns();
 }
 
 // The newest whole items of a ring, oldest first.

@@ -48,7 +48,9 @@ struct sw_pmd {
 	int core;
 	int numa;
 	uint32_t tid;
-	struct pmdp_lane *lane;
+	struct pmdp_lane *lane; // the PMD's, gone when it leaves; control uses the next two
+	const struct pmdp_hot_shm *hot; // in the segment, as long as the publisher lives
+	const struct pmdp_lane_shm *shm;
 	struct sw_flow_stats *flow_stats;
 	struct sw_pipe *pipe;
 	struct sw_port_counts *port_counts; // SW_MAX_PORTS of them

@@ -170,6 +170,8 @@ static int start(struct sw_pmd *pmd)
 		return sw_fail(&pmd->error, rc, "%s: no lane in the segment: %s", pmd->name,
 			       strerror(-rc));
 	}
+	pmd->hot = pmd->lane->hot;
+	pmd->shm = pmd->lane->shm;
 	rte_rcu_qsbr_thread_register(pmd->sw->qsbr, pmd->index);
 	rte_rcu_qsbr_thread_online(pmd->sw->qsbr, pmd->index);
 	return 0;

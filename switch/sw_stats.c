@@ -42,7 +42,7 @@ static int read_counters(const struct sw_pmd *pmd, struct pmdp_lane_body *out_bo
 {
 	if (atomic_load_explicit(&pmd->life, memory_order_acquire) != SW_PMD_RUNNING)
 		return -EAGAIN;
-	return read_body(pmd->lane->shm, out_body);
+	return read_body(pmd->shm, out_body);
 }
 
 int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out)
