@@ -105,9 +105,31 @@ static bool is_plan_changed(const struct sw_settings *a, const struct sw_setting
 	       a->max_idle_ms != b->max_idle_ms;
 }
 
+// A thread could not be made: back to what was. Plans go out when all this settles, so PMDs that were
+// to leave by it know nothing of it yet; those in stays were there before and were not leaving.
+static void revert(struct sw_switch *sw, const struct sw_settings *old, const bool *stays)
+{
+	struct sw_pmd *pmd = NULL;
+
+	sw->settings = *old;
+	pmdp_publisher_set_interval(sw->pub, old->keepalive_interval_ns);
+	sw_mac_set_aging(sw->macs, old->mac_aging_s);
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
+		if (stays[pmd->index])
+			pmd->is_leaving = false;
+		if (pmd->is_known)
+			sw_sched_pmd(sw, pmd);
+	}
+	sw_sched_move_control(sw);
+	apply_pmds(sw, NULL);
+	sw_plan_changed(sw);
+	sw_plan_changed_pmds(sw);
+}
+
 int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, struct sw_error *err)
 {
 	struct sw_settings old = sw->settings;
+	bool stays[SW_MAX_PMDS] = {false};
 	struct sw_pmd *pmd = NULL;
 	int rc = check_settings(sw, wanted, err);
 	int settle_rc;
@@ -131,7 +153,11 @@ int sw_switch_apply(struct sw_switch *sw, const struct sw_settings *wanted, stru
 	}
 	if (is_plan_changed(wanted, &old))
 		sw_plan_changed(sw);
+	while ((pmd = sw_pmd_next(sw, pmd)) != NULL)
+		stays[pmd->index] = !pmd->is_leaving;
 	rc = apply_pmds(sw, err);
+	if (rc != 0 && rc != -ETIMEDOUT)
+		revert(sw, &old, stays);
 	settle_rc = sw_plan_settle(sw, rc == 0 ? err : NULL);
 	return rc != 0 ? rc : settle_rc;
 }
