@@ -7,10 +7,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ag_outq.h"
+#include "pmdp_process.h"
 
 #define AG_LOG_LINES 256
 #define AG_LOG_PROGRAM "pmdpulse-agent"
@@ -24,23 +24,12 @@ static struct {
 	uint64_t lost_told;
 } ag_log_state;
 
-// systemd says which descriptor is the journal; a redirected stderr is another one.
-static bool stderr_is_journal(void)
-{
-	const char *stream = getenv("JOURNAL_STREAM");
-	unsigned long long dev, inode;
-	struct stat st;
-
-	return stream && sscanf(stream, "%llu:%llu", &dev, &inode) == 2 &&
-	       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == inode;
-}
-
 void ag_log_init(bool is_debug)
 {
 	ag_log_state.is_debug = is_debug;
 	if (ag_log_state.is_ready)
 		return;
-	ag_log_state.is_journal = stderr_is_journal();
+	ag_log_state.is_journal = pmdp_process_is_journal(STDERR_FILENO);
 	if (ag_outq_init(&ag_log_state.q, AG_LOG_LINES))
 		return;
 	ag_outq_adopt(&ag_log_state.q, STDERR_FILENO);

@@ -154,3 +154,13 @@ int pmdp_process_writer_alive(const struct pmdp_header_shm *header, int fd)
 	rc = fd < 0 ? -EXDEV : pmdp_segment_is_locked(fd);
 	return rc < 0 ? -EXDEV : rc;
 }
+
+bool pmdp_process_is_journal(int fd)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &inode) == 2 && !fstat(fd, &st) &&
+	       st.st_dev == dev && st.st_ino == inode;
+}

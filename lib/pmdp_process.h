@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pmdp_abi.h"
@@ -39,5 +40,9 @@ int pmdp_process_boot_id(uint8_t out_id[16]);
  * is open on the segment file. 1 yes; 0 no; -EXDEV: another pid namespace, and nothing else tells.
  */
 int pmdp_process_writer_alive(const struct pmdp_header_shm *header, int fd);
+
+// Does the descriptor lead to the journal? systemd says in JOURNAL_STREAM which one does; one that was
+// redirected leads elsewhere.
+bool pmdp_process_is_journal(int fd);
 
 #pragma GCC visibility pop

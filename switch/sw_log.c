@@ -4,7 +4,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <unistd.h>
+
+#include "pmdp_process.h"
 
 void sw_log(int level, const char *format, ...)
 {
@@ -17,7 +19,7 @@ void sw_log(int level, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	// One write per line, so that lines of several programs on one terminal don't mix.
-	if (getenv("JOURNAL_STREAM") != NULL)
+	if (pmdp_process_is_journal(STDERR_FILENO))
 		fprintf(stderr, "<%d>%s\n", level, text);
 	else
 		fprintf(stderr, "pmdpulse-switch: %s%s\n", words[level], text);

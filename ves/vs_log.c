@@ -5,8 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "pmdp_process.h"
 
 // One log for the process, as there is one stderr.
 static struct {
@@ -16,14 +17,8 @@ static struct {
 
 void vs_log_init(bool is_debug)
 {
-	const char *stream = getenv("JOURNAL_STREAM");
-	unsigned long long dev, inode;
-	struct stat st;
-
 	state.is_debug = is_debug;
-	// systemd says which descriptor is the journal; a redirected stderr is another one.
-	state.is_journal = stream && sscanf(stream, "%llu:%llu", &dev, &inode) == 2 &&
-			   !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == inode;
+	state.is_journal = pmdp_process_is_journal(STDERR_FILENO);
 }
 
 void vs_log(int priority, const char *format, ...)
