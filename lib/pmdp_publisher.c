@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "pmdp_takeover.h"
+
 #define DEFAULT_N_LANES 64
 #define DEFAULT_N_PORTS 64
 #define DEFAULT_RECORDS_PER_LANE 256
@@ -154,22 +156,25 @@ static void end_lanes(struct pmdp_publisher *pub)
 	}
 }
 
+void pmdp_publisher_stop(struct pmdp_publisher *pub)
+{
+	if (pub->pid != getpid())
+		return;
+	end_lanes(pub);
+	atomic_store_explicit(&pub->header->stopped_ns, pmdp_mono_now_ns(),
+			      memory_order_release); // T1: the ends before the stop
+	pmdp_takeover_unlink(&pub->seg);
+}
+
 void pmdp_publisher_close(struct pmdp_publisher *pub)
 {
-	bool is_ours;
-
 	if (!pub)
 		return;
-	is_ours = pub->pid == getpid();
-	if (is_ours) {
-		end_lanes(pub);
-		atomic_store_explicit(&pub->header->stopped_ns, pmdp_mono_now_ns(),
-				      memory_order_release); // T1: the ends before the stop
-	}
+	pmdp_publisher_stop(pub);
 	for (uint32_t i = 0; i < pub->n_lanes; i++)
 		free(atomic_load_explicit(&pub->handles[i], memory_order_relaxed));
 	free(pub->handles);
-	pmdp_segment_close(&pub->seg, is_ours);
+	pmdp_segment_close(&pub->seg, false);
 	free(pub);
 }
 

@@ -115,8 +115,14 @@ int pmdp_publisher_open(const char *instance, const struct pmdp_publisher_opts *
 			struct pmdp_publisher **out_pub);
 
 /*
- * Clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is unlinked if it
- * is still ours, the mapping is removed. Every lane must be out of use by its thread. Accepts NULL.
+ * Tell of a clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is unlinked
+ * if it is still ours. Nothing is freed: for a program that is about to exit while a thread can't be
+ * ended. In a child of the process that opened it: nothing.
+ */
+void pmdp_publisher_stop(struct pmdp_publisher *pub);
+
+/*
+ * Stop, and remove the mapping. Every lane must be out of use by its thread. Accepts NULL.
  */
 void pmdp_publisher_close(struct pmdp_publisher *pub);
 

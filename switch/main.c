@@ -121,7 +121,7 @@ static int start(struct sw_switch *sw, struct sw_error *err)
 
 /*
  * Clean stop. A PMD that can't be ended still runs in memory that would be taken from under it: then
- * the segment is closed and the process ends on the spot; the kernel takes care of the rest.
+ * the segment tells of the stop and the process ends on the spot; the kernel takes care of the rest.
  */
 static void close_all(struct sw_switch *sw)
 {
@@ -133,7 +133,7 @@ static void close_all(struct sw_switch *sw)
 	sw->ctl = NULL;
 	if (sw->plan != NULL && sw->flows != NULL && sw_plan_shutdown(sw, &err) != 0) {
 		sw_log(SW_LOG_WARNING, "%s; ending without it", err.text);
-		pmdp_publisher_close(sw->pub);
+		pmdp_publisher_stop(sw->pub);
 		sw_eal_remove_files();
 		_exit(EXIT_SUCCESS);
 	}
