@@ -148,7 +148,7 @@ fuzz: $(fuzz_programs)
 		mkdir -p $(BUILD)/corpus/$${f##*/} && echo "$$f" && \
 		$$f -verbosity=0 -print_final_stats=1 -max_total_time=$(FUZZ_SECONDS) \
 			-artifact_prefix=$(BUILD)/ \
-			$(BUILD)/corpus/$${f##*/} || exit 1; \
+			$(BUILD)/corpus/$${f##*/} $$(ls -d tests/fuzz/corpus/$${f##*/} 2> /dev/null) || exit 1; \
 	done
 
 .PHONY: unit stress tools bench-programs tests check check-unit check-stress check-system fuzz
