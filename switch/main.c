@@ -18,6 +18,7 @@
 #include "sw_loop.h"
 #include "sw_mac.h"
 #include "sw_notify.h"
+#include "sw_offload.h"
 #include "sw_options.h"
 #include "sw_plan.h"
 #include "sw_pool.h"
@@ -86,6 +87,8 @@ static int open_all(struct sw_switch *sw, int argc, char **argv, struct sw_error
 	sw->impl = sw_impl_init();
 	if (rc == 0)
 		rc = sw_plan_create(sw);
+	if (rc == 0)
+		rc = sw_offload_create(sw);
 	if (rc == 0) {
 		sw->flows = sw_flow_table_create(sw->qsbr);
 		sw->macs = sw_mac_create();
@@ -138,6 +141,7 @@ static void close_all(struct sw_switch *sw)
 		_exit(EXIT_SUCCESS);
 	}
 	pmdp_publisher_close(sw->pub);
+	sw_offload_destroy(sw);
 	sw_flow_table_destroy(sw->flows);
 	sw_mac_destroy(sw->macs);
 	sw_plan_destroy(sw);

@@ -35,7 +35,8 @@ static int begin(struct change *change, struct sw_flow_table *table, uint32_t n_
 		return 0;
 	free(change->added);
 	free(change->gone);
-	return sw_fail(err, -ENOMEM, "no memory for %u rules", n_rules);
+	sw_fail(err, -ENOMEM, "no memory for %u rules", n_rules);
+	return -ENOMEM;
 }
 
 static struct sw_flow_entry **bucket_of(struct sw_flow_table *table, const struct sw_rule *rule)

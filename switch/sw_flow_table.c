@@ -3,7 +3,6 @@
 #include "sw_flow_table.h"
 
 #include <errno.h>
-#include <nmmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +24,15 @@ struct sw_flow_leftover {
 	struct sw_crule **rules;
 };
 
+// What is constant to all who read it.
+static void free_constant(const void *memory)
+{
+	void *own;
+
+	memcpy(&own, &memory, sizeof(own));
+	free(own);
+}
+
 // The oldest.
 static void leftover_free(struct sw_flow_table *table)
 {
@@ -41,7 +49,7 @@ static void leftover_free(struct sw_flow_table *table)
 	for (uint32_t i = 0; i < left->n_subtables; i++)
 		sw_subtable_free(left->subtables[i]);
 	for (uint32_t i = 0; i < left->n_tables; i++)
-		free((void *)(uintptr_t)left->ctable[i]);
+		free_constant(left->ctable[i]);
 	free(left->tables);
 	free(left->subtables);
 	free(left->rules);
@@ -98,7 +106,7 @@ void sw_flow_table_destroy(struct sw_flow_table *table)
 			sw_subtable_free(group->now);
 			free(group);
 		}
-		free((void *)(uintptr_t)tables->table[t]);
+		free_constant(tables->table[t]);
 	}
 	for (uint32_t i = 0; i < SW_FLOW_MAX_PMDS; i++)
 		free(table->pmds[i]);
@@ -110,76 +118,6 @@ void sw_flow_table_destroy(struct sw_flow_table *table)
 const struct sw_flow_ref *sw_flow_table_ref(const struct sw_flow_table *table)
 {
 	return &table->ref;
-}
-
-static uint64_t hash_key(uint64_t hash, const struct sw_key *key)
-{
-	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
-		hash = _mm_crc32_u64(hash, key->word[i]);
-	return hash;
-}
-
-uint64_t sw_flow_rule_hash(const struct sw_rule *rule)
-{
-	uint64_t hash = (uint64_t)rule->table << 16 | rule->priority;
-
-	return hash_key(hash_key(hash, &rule->value), &rule->mask);
-}
-
-static struct sw_flow_group **bucket_of(struct sw_flow_table *table, uint8_t number,
-					const struct sw_key *mask)
-{
-	return &table->mask_buckets[hash_key(number, mask) % SW_FLOW_MASK_BUCKETS];
-}
-
-struct sw_flow_group *sw_flow_group_find(struct sw_flow_table *table, const struct sw_rule *rule)
-{
-	struct sw_flow_group **bucket = bucket_of(table, rule->table, &rule->mask);
-	struct sw_flow_group *group;
-
-	for (group = *bucket; group; group = group->next_in_bucket) {
-		if (group->table == rule->table &&
-		    memcmp(&group->mask, &rule->mask, sizeof(group->mask)) == 0)
-			return group;
-	}
-	group = aligned_alloc(64, (sizeof(*group) + 63) & ~(size_t)63);
-	if (!group)
-		return NULL;
-	memset(group, 0, sizeof(*group));
-	group->mask = rule->mask;
-	group->table = rule->table;
-	group->next_in_bucket = *bucket;
-	*bucket = group;
-	group->next_in_table = table->groups[rule->table];
-	table->groups[rule->table] = group;
-	return group;
-}
-
-void sw_flow_groups_tidy(struct sw_flow_table *table)
-{
-	for (uint32_t t = 0; t < SW_N_TABLES; t++) {
-		struct sw_flow_group **at = &table->groups[t];
-
-		if (!table->is_changed[t])
-			continue;
-		table->is_changed[t] = false;
-		while (*at) {
-			struct sw_flow_group *group = *at;
-			struct sw_flow_group **in_bucket =
-				bucket_of(table, group->table, &group->mask);
-
-			group->is_changed = false;
-			if (group->n_entries) {
-				at = &group->next_in_table;
-				continue;
-			}
-			*at = group->next_in_table;
-			while (*in_bucket != group)
-				in_bucket = &(*in_bucket)->next_in_bucket;
-			*in_bucket = group->next_in_bucket;
-			free(group);
-		}
-	}
 }
 
 // The group's next subtable, of the entries that stay.
@@ -310,7 +248,7 @@ void sw_flow_unprepare(struct sw_flow_table *table, struct sw_flow_publication *
 			group->next = NULL;
 		}
 		if (publication->tables && publication->tables->table[t] != now->table[t])
-			free((void *)(uintptr_t)publication->tables->table[t]);
+			free_constant(publication->tables->table[t]);
 	}
 	free(publication->tables);
 	if (publication->left) {

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * Inside of the tables of rules, shared by sw_flow_table.c (what is there, its publication),
- * sw_flow_change.c (changes) and sw_flow_stats.c (counters and their slots).
+ * sw_flow_group.c (rules by mask), sw_flow_change.c (changes) and sw_flow_stats.c (counters and their
+ * slots).
  */
 #pragma once
 

@@ -41,9 +41,9 @@ void sw_mac_set_aging(struct sw_mac_table *table, uint32_t aging_s)
 		atomic_store_explicit(&table->aging_s, aging_s, memory_order_relaxed);
 }
 
-static struct sw_mac_entry *place(const struct sw_mac_table *table, uint32_t i)
+static struct sw_mac_entry *place(struct sw_mac_table *table, uint32_t i)
 {
-	return (struct sw_mac_entry *)(uintptr_t)&table->bucket[i / SW_MAC_WAYS][i % SW_MAC_WAYS];
+	return &table->bucket[i / SW_MAC_WAYS][i % SW_MAC_WAYS];
 }
 
 static uint64_t id_of(const struct sw_mac_entry *entry)
@@ -171,7 +171,8 @@ bool sw_mac_next(const struct sw_mac_table *table, uint32_t *at, uint32_t now_s,
 		 struct sw_mac_info *out_info)
 {
 	for (; *at < N_PLACES; ++*at) {
-		const struct sw_mac_entry *entry = place(table, *at);
+		const struct sw_mac_entry *entry =
+			&table->bucket[*at / SW_MAC_WAYS][*at % SW_MAC_WAYS];
 		uint64_t id = id_of(entry);
 		int32_t age_s = (int32_t)(now_s - seen_s_of(entry));
 

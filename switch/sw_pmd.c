@@ -16,6 +16,7 @@
 #include "sw_flow.h"
 #include "sw_log.h"
 #include "sw_mega_fast.h"
+#include "sw_offload.h"
 #include "sw_pipe.h"
 #include "sw_plan.h"
 #include "sw_pmd_run.h"
@@ -180,6 +181,7 @@ static void keep_port_counts(struct sw_switch *sw, const struct sw_pmd *pmd)
 void sw_pmd_destroy(struct sw_switch *sw, struct sw_pmd *pmd)
 {
 	pthread_join(pmd->thread, NULL);
+	sw_offload_forget_pmd(sw, pmd->index);
 	keep_port_counts(sw, pmd);
 	sw->pmds.slots[pmd->index] = NULL;
 	sw->pmds.n--;

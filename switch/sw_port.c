@@ -14,8 +14,9 @@
 #include "pmdpulse.h"
 #include "sw_device.h"
 #include "sw_flow_count_fast.h"
-#include "sw_mac.h"
 #include "sw_log.h"
+#include "sw_mac.h"
+#include "sw_offload.h"
 #include "sw_plan.h"
 #include "sw_plan_fast.h"
 #include "sw_pool.h"
@@ -194,6 +195,7 @@ int sw_port_add(struct sw_switch *sw, const struct sw_port_conf *conf, struct sw
 	port->conf = *conf;
 	port->slot = -1;
 	port->state = SW_PORT_ACTIVE;
+	port->marker = &sw_marker_rte;
 	port->port_id = UINT16_MAX;
 	rc = choose(sw, port, err);
 	pmdp_publisher_housekeep(sw->pub); // a device may take its time
@@ -234,6 +236,7 @@ int sw_port_del(struct sw_switch *sw, const char *name, struct sw_error *err)
 
 void sw_port_destroy(struct sw_switch *sw, struct sw_port *port)
 {
+	sw_offload_forget_port(sw, port);
 	if (port->slot >= 0)
 		pmdp_port_release(sw->pub, port->slot);
 	sw_device_stop(port);

@@ -17,6 +17,7 @@
 #include "pmdp_abi.h"
 #include "sw_error.h"
 
+struct sw_marker;
 struct sw_pool;
 struct sw_switch;
 struct sw_tx_claim;
@@ -58,8 +59,9 @@ struct sw_port {
 	bool is_probed; // we attached the device, so we detach it
 	char driver[32];
 	struct sw_pool *pool;
-	struct sw_tx_claim *claims; // one per tx queue, for PMDs that share it
-	int slot;                   // in the segment, -1 = none
+	const struct sw_marker *marker; // how its device gets rules that mark
+	struct sw_tx_claim *claims;     // one per tx queue, for PMDs that share it
+	int slot;                       // in the segment, -1 = none
 	uint64_t link_changes;
 	uint32_t link_state; // PMDP_LINK_*, as last seen
 	uint32_t link_speed_mbps;

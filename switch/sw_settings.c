@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "sw_mac.h"
-
 #include "sw_mega_fast.h"
 
 #define NS_PER_MS UINT64_C(1000000)

@@ -12,6 +12,7 @@
 #include "sw_log.h"
 #include "sw_mac.h"
 #include "sw_notify.h"
+#include "sw_offload.h"
 #include "sw_plan.h"
 #include "sw_pool.h"
 #include "sw_sched.h"
@@ -191,5 +192,6 @@ void sw_switch_housekeep(struct sw_switch *sw)
 	if (sw->macs)
 		sw_mac_poll(sw->macs, (uint32_t)(now_ns / UINT64_C(1000000000)));
 	sw_pools_reap(sw->pools);
+	sw_offload_poll(sw);
 	sw_notify_tick(sw, now_ns);
 }

@@ -23,6 +23,7 @@ struct rte_rcu_qsbr;
 struct sw_ctl;
 struct sw_flow_table;
 struct sw_impl;
+struct sw_offload;
 struct sw_mac_table;
 struct sw_plan;
 struct sw_pools;
@@ -60,6 +61,7 @@ struct sw_switch {
 	struct sw_plan *plan;
 	struct sw_flow_table *flows;
 	struct sw_mac_table *macs;
+	struct sw_offload *offload;
 	const struct sw_impl *impl; // of extraction and lookup
 	struct sw_ctl *ctl;
 
@@ -97,6 +99,8 @@ uint64_t sw_now_ns(void); // CLOCK_MONOTONIC
 /*
  * `test-hook PMD ACTION [MS]`: ACTION spin (endless loop in sw_test_spin, MS or for ever), block (in
  * a system call, MS), exit (the thread ends unannounced). PMD: a name or "core:N".
+ * `test-hook PORT mark`: the port's device marks packets from now on (sw_test_mark.c).
  */
 int sw_test_hook(struct sw_switch *sw, int argc, const char *const *argv, struct sw_error *err);
+int sw_test_mark(struct sw_switch *sw, const char *name, struct sw_error *err);
 #endif

@@ -129,6 +129,8 @@ int sw_test_hook(struct sw_switch *sw, int argc, const char *const *argv, struct
 
 	if (argc < 2 || argc > 3)
 		return sw_fail(err, -EINVAL, "usage: test-hook PMD spin|block|fault|exit [MS]");
+	if (argc == 2 && strcmp(argv[1], "mark") == 0)
+		return sw_test_mark(sw, argv[0], err);
 	pmd = find_pmd(sw, argv[0]);
 	if (pmd == NULL)
 		return sw_fail(err, -ENOENT, "no PMD '%s': give its name, or core:N", argv[0]);

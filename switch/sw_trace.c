@@ -50,7 +50,7 @@ static void put_step(FILE *to, const struct sw_flow_table *table, const struct s
 		fprintf(to, "%*s >> TTL exceeded, the packet goes no further\n", (int)indent, "");
 		break;
 	case SW_TRACE_LIMIT:
-		fprintf(to, " >> more than %u resubmits, %u rules or %u actions: dropped\n",
+		fprintf(to, " >> more than %d resubmits, %d rules or %d actions: dropped\n",
 			SW_XLATE_MAX_RESUBMIT, SW_XLATE_MAX_RULES, SW_XLATE_MAX_ACTS);
 		break;
 	}

@@ -113,8 +113,9 @@ static uint32_t translate(struct sw_pmd_run *run, struct sw_classifier *cls, uin
 	return flow;
 }
 
-uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct sw_classifier *cls,
-		   uint32_t i, const struct rte_mbuf *pkt, bool is_wide, struct sw_caches caches)
+static uint32_t find_or_make(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
+			     struct sw_classifier *cls, uint32_t i, const struct rte_mbuf *pkt,
+			     bool is_wide, struct sw_caches caches)
 {
 	struct sw_pipe *pipe = run->pipe;
 	const struct sw_key *key = &pipe->keys[i];
@@ -146,5 +147,18 @@ uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct
 	flow = translate(run, cls, i);
 	if (flow < pipe->mega.max_flows)
 		remember(run, rxq, i, hash, is_wide, caches, flow);
+	return flow;
+}
+
+uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct sw_classifier *cls,
+		   uint32_t i, const struct rte_mbuf *pkt, bool is_wide, struct sw_caches caches)
+{
+	uint32_t flow;
+
+	if (run->is_keepalive)
+		pmdp_lane_crumb(run->lane, PMDP_CRUMB(PMDP_STAGE_UPCALL, rxq->in_port, rxq->queue));
+	flow = find_or_make(run, rxq, cls, i, pkt, is_wide, caches);
+	if (run->is_keepalive)
+		pmdp_lane_crumb(run->lane, rxq->crumb_process);
 	return flow;
 }

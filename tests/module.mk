@@ -147,11 +147,12 @@ check: all tests lint-rules-self-test
 endif
 
 fuzz-programs: $(fuzz_programs)
-# As many at once as there are cores; each has a corpus of its own.
+# As many at once as there are cores; each adds to a corpus of its own, and begins with what is kept.
 fuzz: fuzz-programs
 	$(Q)printf '%s\n' $(fuzz_programs) | xargs -P "$$(nproc)" -I PROGRAM sh -c '\
-		corpus=$(BUILD)/corpus/$$(basename PROGRAM) && mkdir -p "$$corpus" && echo PROGRAM && \
+		name=$$(basename PROGRAM) && mkdir -p $(BUILD)/corpus/$$name && echo PROGRAM && \
 		PROGRAM -verbosity=0 -print_final_stats=1 -max_total_time=$(FUZZ_SECONDS) \
-			-artifact_prefix=$(BUILD)/ "$$corpus"'
+			-artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$$name \
+			$$(ls -d tests/fuzz/corpus/$$name 2> /dev/null)'
 
 .PHONY: unit stress tools bench-programs tests check check-unit check-stress check-system fuzz fuzz-programs

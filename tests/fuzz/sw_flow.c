@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Any text is a rule or is refused with a reason; the dump of a rule is the same rule again.
-#include "sw_rule.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sw_rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

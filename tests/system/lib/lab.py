@@ -13,11 +13,11 @@ N_PORTS = 4
 class Lab:
     """Ports 1 to 4. A port first receives nothing; feed() gives it frames. Rules stand before that."""
 
-    def __init__(self, processes, rundir, folder, *lines, ports=N_PORTS):
+    def __init__(self, processes, rundir, folder, *lines, ports=N_PORTS, hooks=False):
         self.folder, self.ports = folder, range(1, ports + 1)
         self.n_fed, self.sinks = 0, {port: [] for port in self.ports}
         self.switch = FlowSwitch(rundir, folder, *lines, *[f"add-port {' '.join(self._args(port, []))}"
-                                                          for port in self.ports])
+                                                          for port in self.ports], hooks=hooks)
         processes.append(self.switch)
         self.do, self.command = self.switch.do, self.switch.command
 
