@@ -135,8 +135,7 @@ def process(b):
             [Query("sw_cpu", "sum by (instance, switch, mode) (rate(<switch_cpu_seconds>[$__rate_interval]))",
                    "{{instance}} {{switch}} {{mode}}")], width=8, unit="percentunit", is_stacked=True,
             no_value="not running")
-    b.graph("Memory of the process", "Resident memory and address space. Hugepages count in neither's way "
-            "alone: resident memory leaves them out.",
+    b.graph("Memory of the process", "Resident memory, without hugepages, and address space, with them.",
             [Query("sw_rss", "sum by (instance, switch) (<switch_rss_bytes>)", "{{instance}} {{switch}} resident"),
              Query("sw_vsz", "sum by (instance, switch) (<switch_vsz_bytes>)", "{{instance}} {{switch}} address space")], width=8,
             unit="bytes", log=True, no_value="not running")

@@ -120,7 +120,7 @@ class Board:
             "fillOpacity": 80 if is_bars else 30 if is_stacked else fill, "showPoints": "never",
             "spanNulls": False, "axisLabel": "", "axisPlacement": "auto",
             "stacking": {"mode": "normal" if is_stacked else "none", "group": "A"},
-            "scaleDistribution": {"type": "log", "log": 10} if log else {"type": "linear"},
+            "scaleDistribution": {"type": "log", "log": 2 if unit == "bytes" else 10} if log else {"type": "linear"},
             "thresholdsStyle": {"mode": "line+area" if thresholds else "off"},
         }
         defaults = {"unit": unit, "color": {"mode": "palette-classic"}, "custom": custom,

@@ -78,6 +78,10 @@ class Machine:
         ready = self.popen.stdout.readline().split()
         assert ready[:1] == ["ready"], "the container did not boot"
         self.pid1, self.root = ready[1], ready[2]
+        # A host has an address of its own; collectd's write_prometheus does not listen without one.
+        for words in ("link add eth0 type veth peer name eth1", "addr add 192.0.2.1/24 dev eth0",
+                      "link set eth1 up", "link set eth0 up"):
+            sh("nsenter", "-t", self.pid1, "-n", "ip", *words.split())
 
     def stop(self):
         self.popen.stdin.close()

@@ -131,9 +131,7 @@ def test_what_belongs_to_a_package(machine):
 
 
 def test_preflight_names_a_missing_library(machine):
-    # The address for machines without IPv6, where the default can't be opened.
-    machine.do(f"""printf '%s\\n' 'LoadPlugin write_prometheus' '<Plugin write_prometheus>' 'Host "0.0.0.0"' \\
-        '</Plugin>' > {os.path.dirname(CONF)}/prometheus.conf""")
+    machine.do(f"cp /usr/share/pmdpulse/collectd/pmdpulse-prometheus.conf {os.path.dirname(CONF)}/prometheus.conf")
     library = machine.do("ls -d /usr/lib/x86_64-linux-gnu/libmicrohttpd.so.12").strip()
     machine.do(f"mv {library} {library}.away")
     try:

@@ -48,7 +48,7 @@ def staged(folder):
 def given_packages():
     """.deb files to test instead of the build: those of the folder $PMDP_DEBS."""
     folder = os.environ.get("PMDP_DEBS")
-    return sorted(glob.glob(os.path.join(folder, "*.deb"))) if folder else []
+    return sorted(set(glob.glob(f"{folder}/*.deb")) - set(glob.glob(f"{folder}/*-dbgsym_*.deb"))) if folder else []
 
 
 class Container:
