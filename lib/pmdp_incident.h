@@ -75,8 +75,9 @@ struct pmdp_incident_log_opts {
 
 /*
  * Open INSTANCE.incidents for writing. Where a readable segment of an earlier agent exists, its event
- * ring, sequence number and open incidents are carried over into a new file (a new generation); a
- * damaged one is renamed to INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
+ * ring, sequence number and open incidents are carried over into a new file (a new generation); one
+ * that can't be carried over (damaged, of another ABI version, another user's) is renamed to
+ * INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
  * Errors as pmdp_publisher_open; -EEXIST: a living agent writes it.
  */
 int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_opts *opts,

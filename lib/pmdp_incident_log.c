@@ -218,7 +218,6 @@ int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_
 {
 	static const struct pmdp_incident_log_opts no_opts;
 	struct pmdp_incident_log *log;
-	bool is_lost;
 	int rc;
 
 	opts = opts ? opts : &no_opts;
@@ -232,14 +231,15 @@ int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_
 		goto fail;
 	snprintf(log->instance, sizeof(log->instance), "%s", instance);
 	rc = carry_over(log, opts->rundir, instance);
-	is_lost = rc < 0 && rc != -ENOENT;
+	// Damaged inside, of another version, another's or not to be read: kept for whoever can.
+	log->seg.is_unreadable = rc < 0 && rc != -ENOENT;
 	if (rc < 0)
 		forget_all(log);
 	rc = pmdp_segment_publish(&log->seg);
 	if (rc < 0)
 		goto fail;
 	if (out_was_bad)
-		*out_was_bad = is_lost || log->seg.was_damaged;
+		*out_was_bad = log->seg.was_damaged;
 	*out_log = log;
 	return 0;
 

@@ -295,52 +295,68 @@ static void test_log_killed(void **state)
 	}
 }
 
+// What stands there is kept as it is, for whoever wants to know, and the log begins anew.
 static void expect_bad(const char *what)
 {
 	struct pmdp_incident_log_opts opts = {.rundir = test_dir_path("")};
 	struct pmdp_incident incident = new_incident();
 	struct pmdp_incident_log *log = NULL;
+	struct stat before, after;
 	bool was_bad = false;
 
 	print_message("%s\n", what);
+	assert_int_equal(stat(test_dir_path(NAME ".incidents"), &before), 0);
 	assert_int_equal(pmdp_incident_log_open(NAME, &opts, &log, &was_bad), 0);
 	assert_true(was_bad);
+	assert_int_equal(stat(test_dir_path(NAME ".incidents.bad"), &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(after.st_size, before.st_size);
 	assert_int_equal(n_open(log), 0);
 	publish(log, PMDP_PHASE_RAISE, &incident);
 	assert_int_equal(incident.seq, 1);
 	pmdp_incident_log_close(log);
 }
 
+static void write_at(const char *path, size_t offset, const void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "r+");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+}
+
 static void test_log_damaged_predecessor(void **state)
 {
+	static const uint32_t version = PMDP_ABI_VERSION + 1;
 	struct pmdp_incident incident = new_incident();
-	char path[256], bad[280];
 	struct pmdp_incident_log *log;
-	struct stat st;
+	char path[256];
 	FILE *file;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s", test_dir_path(NAME ".incidents"));
-	snprintf(bad, sizeof(bad), "%s.bad", path);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fputs("this is no segment", file);
 	fclose(file);
 	expect_bad("no segment");
-	assert_int_equal(stat(bad, &st), 0); // kept for whoever wants to know
-	assert_int_equal(st.st_size, 18);
 	assert_int_equal(truncate(path, 2000), 0);
 	expect_bad("truncated");
 	// A whole one whose count of events can't be.
 	log = open_log(0, 0);
 	publish(log, PMDP_PHASE_RAISE, &incident);
 	pmdp_incident_log_close(log);
-	file = fopen(path, "r+");
-	assert_non_null(file);
-	assert_int_equal(fseek(file, offsetof(struct pmdp_header_shm, n_events), SEEK_SET), 0);
-	assert_int_equal(fwrite("\xff\xff\xff\xff\xff\xff\xff\xef", 1, 8, file), 8);
-	fclose(file);
+	write_at(path, offsetof(struct pmdp_header_shm, n_events),
+		 "\xff\xff\xff\xff\xff\xff\xff\xef", 8);
 	expect_bad("impossible count");
+	write_at(path, offsetof(struct pmdp_header_shm, abi_version), &version, sizeof(version));
+	expect_bad("another ABI version");
+	if (geteuid() != 0)
+		return; // to give a file away takes root
+	assert_int_equal(chown(path, 65533, (gid_t)-1), 0);
+	expect_bad("a stranger's");
 }
 
 static void test_log_arguments(void **state)
