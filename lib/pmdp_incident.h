@@ -70,7 +70,7 @@ struct pmdp_incident_log_opts {
 	const char *group;
 	uint32_t mode;        // 0: 0640
 	uint32_t n_events;    // 0: 512
-	uint32_t n_incidents; // 0: 128
+	uint32_t n_incidents; // 0: 512
 };
 
 /*
@@ -92,7 +92,9 @@ void pmdp_incident_log_alive(struct pmdp_incident_log *log);
  * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open incidents
  * (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there; CLEAR removes it.
  * seq and emitted_realtime_us are filled in. seq goes on from one agent to the next: event number n of
- * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring. Never blocks.
+ * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring, and the incident
+ * gets the next slot that is free: a reader that finds the table full can't tell from it what is not open.
+ * Allocates only then. Never blocks.
  */
 void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incident *incident);
 
@@ -100,4 +102,6 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 uint32_t pmdp_incident_log_slots(const struct pmdp_incident_log *log);
 const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident_log *log,
 						      uint32_t slot);
+// How many incidents found no free slot: while they have none, an agent that comes next won't know them.
+uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log);
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log);

@@ -196,23 +196,64 @@ static void test_log_other_sizes(void **state)
 	}
 }
 
+static bool is_in_table(const struct pmdp_incident_log *log, const struct pmdp_incident *incident)
+{
+	for (uint32_t i = 0; i < pmdp_incident_log_slots(log); i++) {
+		const struct pmdp_incident *open = pmdp_incident_log_open_at(log, i);
+
+		if (open && !strcmp(open->id, incident->id))
+			return open->seq == incident->seq;
+	}
+	return false;
+}
+
+// What finds no slot is counted, and gets one as soon as one is free.
 static void test_log_table_full(void **state)
 {
 	struct pmdp_incident_log *log = open_log(64, 2);
-	struct pmdp_incident incidents[4];
+	struct pmdp_incident incidents[5];
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		incidents[i] = new_incident();
 		publish(log, PMDP_PHASE_RAISE, &incidents[i]);
+		assert_int_equal(pmdp_incident_log_overflows(log), i < 2 ? 0 : i - 1);
 	}
 	assert_int_equal(n_open(log), 2);
-	assert_int_equal(incidents[3].seq, 4); // in the ring all the same
-	publish(log, PMDP_PHASE_CLEAR, &incidents[0]);
-	publish(log, PMDP_PHASE_UPDATE, &incidents[3]); // now there is room
+	assert_int_equal(incidents[4].seq, 5); // in the ring all the same
+	publish(log, PMDP_PHASE_UPDATE, &incidents[3]);
+	assert_int_equal(pmdp_incident_log_overflows(log), 3);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[0]); // the oldest that waits comes in
+	assert_true(is_in_table(log, &incidents[1]) && is_in_table(log, &incidents[2]));
+	publish(log, PMDP_PHASE_CLEAR, &incidents[4]); // was never in it
 	assert_int_equal(n_open(log), 2);
-	publish(log, PMDP_PHASE_CLEAR, &incidents[2]); // was never in it
-	assert_int_equal(n_open(log), 2);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[1]);
+	assert_true(is_in_table(log, &incidents[2]) && is_in_table(log, &incidents[3]));
+	publish(log, PMDP_PHASE_CLEAR, &incidents[2]);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[3]);
+	assert_int_equal(n_open(log), 0);
+	assert_int_equal(pmdp_incident_log_overflows(log), 3);
+	pmdp_incident_log_close(log);
+}
+
+// All that the largest switch of ours can have open has room, and outlives the agent.
+static void test_log_table_of_a_full_switch(void **state)
+{
+	enum {
+		N = 2 * 64 + 256 + 8
+	};
+	struct pmdp_incident_log *log = open_log(0, 0);
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		struct pmdp_incident incident = new_incident();
+
+		publish(log, PMDP_PHASE_RAISE, &incident);
+	}
+	assert_int_equal(pmdp_incident_log_overflows(log), 0);
+	pmdp_incident_log_close(log);
+	log = open_log(0, 0);
+	assert_int_equal(n_open(log), N);
 	pmdp_incident_log_close(log);
 }
 
@@ -399,6 +440,7 @@ int main(void)
 		log_test(test_log_restart_goes_on),
 		log_test(test_log_other_sizes),
 		log_test(test_log_table_full),
+		log_test(test_log_table_of_a_full_switch),
 		log_test(test_log_two_agents),
 		log_test(test_log_killed),
 		log_test(test_log_damaged_predecessor),
