@@ -61,10 +61,24 @@ static void remove_open(struct ag_book *book, struct ag_open *open)
 	*open = book->opens[--book->n_opens];
 }
 
+// Open incidents beyond the table of the segment: all is told as ever, but a restart forgets them.
+static void tell_overflow(struct ag_book *book)
+{
+	uint64_t n = pmdp_incident_log_overflows(book->log);
+
+	if (n && !book->is_overflow_told)
+		ag_log(AG_WARNING,
+		       "more than %u incidents are open: a restart of the agent would not know those "
+		       "beyond; see what they have in common",
+		       pmdp_incident_log_slots(book->log));
+	book->is_overflow_told |= n > 0;
+}
+
 static void publish(struct ag_book *book, struct pmdp_incident *incident)
 {
 	pmdp_incident_compose(incident);
 	pmdp_incident_log_publish(book->log, incident);
+	tell_overflow(book);
 	book->n_events++;
 	if (grow(book, (void **)&book->outbox, book->n_outbox, &book->n_outbox_max,
 		 sizeof(book->outbox[0])))

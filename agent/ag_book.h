@@ -47,6 +47,7 @@ struct ag_book {
 	uint64_t search_ns;     // how long searches take of late; raises do not wait for slow ones
 	uint64_t look_began_ns; // first raise of this look, 0: none
 	bool is_memory_told;
+	bool is_overflow_told;
 };
 
 /*

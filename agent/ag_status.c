@@ -114,6 +114,7 @@ static void put_status(const struct ag_instance *instance, yajl_gen gen)
 	put_threads(instance, gen);
 	pmdp_json_kv_u64(gen, "events", instance->book.n_events);
 	pmdp_json_kv_u64(gen, "open_incidents", instance->book.n_opens);
+	pmdp_json_kv_u64(gen, "open_overflows", pmdp_incident_log_overflows(instance->log));
 	pmdp_json_key(gen, "open");
 	yajl_gen_array_open(gen);
 	for (uint32_t i = 0; i < instance->book.n_opens; i++)

@@ -12,6 +12,8 @@
 // An event reaches the ring before the table changes: a comparison in between is repeated after
 // this.
 #define CONFIRM_NS UINT64_C(100000000)
+// How often a full table is looked at again.
+#define FULL_NS UINT64_C(1000000000)
 
 static void add(_Atomic uint64_t *number, uint64_t more)
 {
@@ -141,9 +143,9 @@ int cp_events_pump(struct cp_events *events, uint64_t now_ns)
 }
 
 // Mark what the agent's table has, raise what it has and we have not. False: not all could be read.
-static bool compare(struct cp_events *events, bool *is_changed)
+static bool compare(struct cp_events *events, bool *is_changed, bool *is_full)
 {
-	uint32_t n_slots = pmdp_reader_info(events->reader)->n_incidents;
+	uint32_t n_slots = pmdp_reader_info(events->reader)->n_incidents, n_used = 0;
 	struct pmdp_incident *incident = &events->batch[0];
 	bool is_whole = true;
 
@@ -153,6 +155,7 @@ static bool compare(struct cp_events *events, bool *is_changed)
 
 		if (rc == -ENOENT)
 			continue;
+		n_used++;
 		if (rc < 0) {
 			is_whole = false;
 			continue;
@@ -168,6 +171,7 @@ static bool compare(struct cp_events *events, bool *is_changed)
 		if (entry != NULL)
 			entry->is_present = true;
 	}
+	*is_full = n_used == n_slots;
 	return is_whole;
 }
 
@@ -193,7 +197,7 @@ static void clear_absent(struct cp_events *events)
 
 void cp_events_sync(struct cp_events *events, uint64_t now_ns)
 {
-	bool is_changed = false, is_whole;
+	bool is_changed = false, is_full = false, is_whole;
 
 	if (events->reader == NULL)
 		return;
@@ -201,11 +205,14 @@ void cp_events_sync(struct cp_events *events, uint64_t now_ns)
 	cp_events_pump(events, now_ns);
 	for (size_t i = 0; i < events->book.n; i++)
 		events->book.entries[i].is_present = false;
-	is_whole = compare(events, &is_changed);
+	is_whole = compare(events, &is_changed, &is_full);
 	cp_events_pump(events, now_ns); // clears that came meanwhile are told by themselves
-	if (is_whole)
+	// A full table has no room for all that is open: what is absent may only wait for a slot.
+	if (is_whole && !is_full)
 		clear_absent(events);
 	if (is_changed || !is_whole)
 		events->sync_due_ns = now_ns + CONFIRM_NS;
+	else if (is_full)
+		events->sync_due_ns = now_ns + FULL_NS;
 	cp_book_publish(&events->book, &events->instance->numbers);
 }

@@ -52,11 +52,3 @@ void cp_process_read(uint32_t pid, uint64_t start_ticks, struct cp_process *out)
 	out->vsz_bytes = (double)vsize;
 	out->rss_bytes = (double)rss * page;
 }
-
-bool cp_process_has_thread(uint32_t pid, uint32_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
-	return access(path, F_OK) == 0;
-}

@@ -127,12 +127,11 @@ static uint32_t status_of(const struct cp_sampler *sampler, const struct pmdp_lo
 static uint32_t thread_state(const struct cp_sampler *sampler, const struct cp_thread *thread,
 			     const struct pmdp_look *look)
 {
-	const struct pmdp_segment_info *info = pmdp_reader_info(sampler->reader);
 	uint32_t state = pmdp_lane_state(&thread->look, look, cp_config.keepalive_interval_ns);
 
 	// A thread that left without a word looks DEAD until the kernel is asked.
-	if ((state == PMDP_STATE_DEAD || state == PMDP_STATE_MISSING) && info->is_same_pidns &&
-	    thread->body.tid != 0 && !cp_process_has_thread(info->writer_pid, thread->body.tid))
+	if ((state == PMDP_STATE_DEAD || state == PMDP_STATE_MISSING) &&
+	    pmdp_watch_thread_alive(sampler->reader, &thread->body) == 0)
 		return PMDP_STATE_GONE;
 	return state;
 }

@@ -62,5 +62,3 @@ const struct cp_sample *cp_sampler_step(struct cp_sampler *sampler);
 
 // CPU time, memory and age of a process. is_known false: no such process, or another by now.
 void cp_process_read(uint32_t pid, uint64_t start_ticks, struct cp_process *out);
-// 1 the thread exists, 0 not.
-bool cp_process_has_thread(uint32_t pid, uint32_t tid);

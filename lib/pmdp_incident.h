@@ -70,13 +70,14 @@ struct pmdp_incident_log_opts {
 	const char *group;
 	uint32_t mode;        // 0: 0640
 	uint32_t n_events;    // 0: 512
-	uint32_t n_incidents; // 0: 128
+	uint32_t n_incidents; // 0: 512
 };
 
 /*
  * Open INSTANCE.incidents for writing. Where a readable segment of an earlier agent exists, its event
- * ring, sequence number and open incidents are carried over into a new file (a new generation); a
- * damaged one is renamed to INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
+ * ring, sequence number and open incidents are carried over into a new file (a new generation); one
+ * that can't be carried over (damaged, of another ABI version, another user's) is renamed to
+ * INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
  * Errors as pmdp_publisher_open; -EEXIST: a living agent writes it.
  */
 int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_opts *opts,
@@ -91,7 +92,9 @@ void pmdp_incident_log_alive(struct pmdp_incident_log *log);
  * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open incidents
  * (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there; CLEAR removes it.
  * seq and emitted_realtime_us are filled in. seq goes on from one agent to the next: event number n of
- * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring. Never blocks.
+ * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring, and the incident
+ * gets the next slot that is free: a reader that finds the table full can't tell from it what is not open.
+ * Allocates only then. Never blocks.
  */
 void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incident *incident);
 
@@ -99,4 +102,6 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 uint32_t pmdp_incident_log_slots(const struct pmdp_incident_log *log);
 const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident_log *log,
 						      uint32_t slot);
+// How many incidents found no free slot: while they have none, an agent that comes next won't know them.
+uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log);
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log);

@@ -22,7 +22,8 @@
 #include "pmdp_shm.h"
 
 #define DEFAULT_N_EVENTS 512
-#define DEFAULT_N_INCIDENTS 128
+// Of a switch with 64 PMDs and 256 ports all can be open: two a PMD, one a port, a few of the whole.
+#define DEFAULT_N_INCIDENTS 512
 #define SUFFIX "incidents"
 
 struct open_incident {
@@ -36,6 +37,11 @@ struct pmdp_incident_log {
 	struct pmdp_event_shm *table;
 	struct open_incident *opens; // private copy of the table
 	uint32_t n_ring, n_table;
+	uint32_t n_high; // slots from here up were never used
+	// Open ones without a slot, oldest first: each gets the next slot that is free.
+	struct pmdp_incident *waiting;
+	uint32_t n_waiting, n_waiting_max;
+	uint64_t n_overflows;
 	uint64_t n_events;
 	uint64_t n_ids;
 	char instance[PMDP_INSTANCE_BYTES];
@@ -54,25 +60,65 @@ static void store_open(struct pmdp_incident_log *log, uint32_t slot)
 // Slot of the incident, or the first free one; n_table: neither.
 static uint32_t find_slot(const struct pmdp_incident_log *log, const char *id)
 {
-	uint32_t slot = log->n_table;
+	uint32_t slot = log->n_high;
 
-	for (uint32_t i = log->n_table; i-- > 0;) {
+	for (uint32_t i = 0; i < log->n_high; i++) {
 		if (!log->opens[i].is_used)
-			slot = i;
-	}
-	for (uint32_t i = 0; i < log->n_table; i++) {
-		if (log->opens[i].is_used && !strcmp(log->opens[i].incident.id, id))
+			slot = slot < i ? slot : i;
+		else if (!strcmp(log->opens[i].incident.id, id))
 			return i;
 	}
 	return slot;
+}
+
+static struct pmdp_incident *find_waiting(struct pmdp_incident_log *log, const char *id)
+{
+	for (uint32_t i = 0; i < log->n_waiting; i++) {
+		if (!strcmp(log->waiting[i].id, id))
+			return &log->waiting[i];
+	}
+	return NULL;
+}
+
+// The table is full: the event is in the ring all the same.
+static void keep_waiting(struct pmdp_incident_log *log, const struct pmdp_incident *incident)
+{
+	struct pmdp_incident *waiting = find_waiting(log, incident->id);
+	uint32_t n_max = log->n_waiting_max ? 2 * log->n_waiting_max : 16;
+
+	if (waiting) {
+		*waiting = *incident;
+		return;
+	}
+	log->n_overflows++;
+	if (log->n_waiting == log->n_waiting_max) {
+		waiting = realloc(log->waiting, n_max * sizeof(*waiting));
+		if (!waiting)
+			return;
+		log->waiting = waiting;
+		log->n_waiting_max = n_max;
+	}
+	log->waiting[log->n_waiting++] = *incident;
+}
+
+static void drop_waiting(struct pmdp_incident_log *log, struct pmdp_incident *waiting)
+{
+	size_t n_after = (size_t)(&log->waiting[log->n_waiting] - waiting) - 1;
+
+	memmove(waiting, waiting + 1, n_after * sizeof(*waiting));
+	log->n_waiting--;
 }
 
 static void keep_open(struct pmdp_incident_log *log, const struct pmdp_incident *incident)
 {
 	uint32_t slot = find_slot(log, incident->id);
 
-	if (slot == log->n_table)
-		return; // full: the event is in the ring all the same
+	if (slot == log->n_table) {
+		keep_waiting(log, incident);
+		return;
+	}
+	if (slot == log->n_high)
+		log->n_high++;
 	log->opens[slot].is_used = true;
 	log->opens[slot].incident = *incident;
 	store_open(log, slot);
@@ -80,11 +126,19 @@ static void keep_open(struct pmdp_incident_log *log, const struct pmdp_incident 
 
 static void drop_open(struct pmdp_incident_log *log, const char *id)
 {
+	struct pmdp_incident *waiting = find_waiting(log, id);
 	uint32_t slot = find_slot(log, id);
 
-	if (slot == log->n_table || !log->opens[slot].is_used)
+	if (waiting)
+		drop_waiting(log, waiting);
+	if (slot == log->n_high || !log->opens[slot].is_used)
 		return;
-	memset(&log->opens[slot], 0, sizeof(log->opens[slot]));
+	if (log->n_waiting) {
+		log->opens[slot].incident = log->waiting[0];
+		drop_waiting(log, log->waiting);
+	} else {
+		memset(&log->opens[slot], 0, sizeof(log->opens[slot]));
+	}
 	store_open(log, slot);
 }
 
@@ -170,6 +224,7 @@ static void forget_all(struct pmdp_incident_log *log)
 		memset(&log->opens[i], 0, sizeof(log->opens[i]));
 		store_open(log, i);
 	}
+	log->n_high = log->n_waiting = 0;
 }
 
 static int create_segment(struct pmdp_incident_log *log, const char *instance,
@@ -210,6 +265,7 @@ static void destroy(struct pmdp_incident_log *log)
 {
 	pmdp_segment_close(&log->seg, false);
 	free(log->opens);
+	free(log->waiting);
 	free(log);
 }
 
@@ -218,7 +274,6 @@ int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_
 {
 	static const struct pmdp_incident_log_opts no_opts;
 	struct pmdp_incident_log *log;
-	bool is_lost;
 	int rc;
 
 	opts = opts ? opts : &no_opts;
@@ -232,14 +287,15 @@ int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_
 		goto fail;
 	snprintf(log->instance, sizeof(log->instance), "%s", instance);
 	rc = carry_over(log, opts->rundir, instance);
-	is_lost = rc < 0 && rc != -ENOENT;
+	// Damaged inside, of another version, another's or not to be read: kept for whoever can.
+	log->seg.is_unreadable = rc < 0 && rc != -ENOENT;
 	if (rc < 0)
 		forget_all(log);
 	rc = pmdp_segment_publish(&log->seg);
 	if (rc < 0)
 		goto fail;
 	if (out_was_bad)
-		*out_was_bad = is_lost || log->seg.was_damaged;
+		*out_was_bad = log->seg.was_damaged;
 	*out_log = log;
 	return 0;
 
@@ -297,6 +353,11 @@ const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident
 						      uint32_t slot)
 {
 	return slot < log->n_table && log->opens[slot].is_used ? &log->opens[slot].incident : NULL;
+}
+
+uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log)
+{
+	return log->n_overflows;
 }
 
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log)

@@ -81,18 +81,23 @@ int pmdp_process_thread_start(uint64_t *out_start_ticks)
 	return read_stat("/proc/thread-self/stat", NULL, out_start_ticks, NULL);
 }
 
+bool pmdp_process_is_hidden(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%u", pid);
+	return pid && pid <= INT32_MAX && access(path, F_OK) < 0 &&
+	       (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
 int pmdp_process_alive(uint32_t pid, uint64_t start_ticks)
 {
 	uint64_t start, n_threads;
 	char state;
 	int rc = pmdp_process_stat(pid, 0, &state, &start, &n_threads);
 
-	if (rc == -ESRCH) {
-		// hidepid= hides the folder of a process that exists.
-		if (pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM))
-			return -EACCES;
-		return 0;
-	}
+	if (rc == -ESRCH)
+		return pmdp_process_is_hidden(pid) ? -EACCES : 0;
 	if (rc < 0)
 		return rc;
 	if (start != start_ticks)

@@ -22,6 +22,9 @@
 int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out_start_ticks,
 		      uint64_t *out_n_threads);
 
+// Does /proc hide this process from us (hidepid=, ProtectProc=)? Then what is not there tells nothing.
+bool pmdp_process_is_hidden(uint32_t pid);
+
 // Start time of the calling thread. 0 or -errno.
 int pmdp_process_thread_start(uint64_t *out_start_ticks);
 

@@ -48,7 +48,7 @@ struct pmdp_segment_opts {
 	uint32_t clock_kind;   // PMDP_CLOCK_*
 	uint32_t records_per_lane;
 	uint64_t ticks_hz;    // of the beat clock; 1000000000 for PMDP_CLOCK_MONOTONIC
-	bool is_damaged_kept; // a predecessor that is no segment becomes PATH.bad, else is replaced
+	bool is_damaged_kept; // a damaged predecessor becomes PATH.bad, else it is replaced
 	uint32_t n_sections;
 	struct pmdp_segment_section sections[PMDP_N_SECTIONS];
 };
@@ -60,7 +60,10 @@ struct pmdp_segment {
 	int fd; // holds the lock of byte 0
 	int dir_fd;
 	bool is_damaged_kept;
-	bool was_damaged; // valid after publish: the predecessor was no segment
+	bool was_damaged; // valid after publish: the predecessor was no segment, or unreadable
+	// Set by the caller before publish: what stands there can't be carried over, though it begins
+	// like a segment. It is kept like a damaged one.
+	bool is_unreadable;
 	char *path;       // DIR/INSTANCE.SUFFIX
 	const char *name; // its last part
 };

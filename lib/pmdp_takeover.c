@@ -118,13 +118,17 @@ static int replace(struct pmdp_segment *seg, int old_fd)
 	char side_name[NAME_MAX + 8];
 	struct pmdp_header_shm old;
 	int rc = judge(old_fd, &old);
+	bool is_damaged = rc == 1 || seg->is_unreadable;
 
 	if (rc < 0)
 		return rc;
-	seg->was_damaged |= rc == 1;
-	if (rc == 1 && seg->is_damaged_kept) {
+	seg->was_damaged |= is_damaged;
+	if (is_damaged && seg->is_damaged_kept) {
 		snprintf(side_name, sizeof side_name, "%s.bad", seg->name);
-		return renameat(seg->dir_fd, seg->name, seg->dir_fd, side_name) < 0 ? -errno : 1;
+		if (renameat(seg->dir_fd, seg->name, seg->dir_fd, side_name) < 0)
+			return -errno;
+		seg->is_unreadable = false; // said of this file, not of one that comes next
+		return 1;
 	}
 	seal(seg, rc == 1 ? 0 : old.generation);
 	// Two steps, because no call links over an existing name. The lock makes the side name ours

@@ -87,6 +87,7 @@ static int read_flags(uint32_t pid, uint32_t tid, char *out_state, unsigned int 
 	return 0;
 }
 
+// False when that can't be known.
 static bool is_on_its_way_out(uint32_t pid, uint32_t tid)
 {
 	unsigned int flags = 0;
@@ -94,7 +95,7 @@ static bool is_on_its_way_out(uint32_t pid, uint32_t tid)
 	int rc = read_flags(pid, tid, &state, &flags);
 
 	if (rc == -ENOENT || rc == -ESRCH)
-		return true;
+		return !pmdp_process_is_hidden(pid);
 	if (rc)
 		return false;
 	return state == 'Z' || state == 'X' ||
@@ -112,33 +113,45 @@ bool pmdp_watch_process_is_back(const struct pmdp_watch *watch)
 	return pmdp_reader_look(watch->dead, &look) == 0 && look.alive_ns != watch->alive_ns;
 }
 
-static bool can_know(const struct pmdp_watch *watch)
+// Do the numbers of its process and threads mean anything here?
+static bool can_know(const struct pmdp_reader *reader)
 {
-	const struct pmdp_segment_info *info = pmdp_reader_info(watch->reader);
+	const struct pmdp_segment_info *info = pmdp_reader_info(reader);
 
 	return info->is_same_pidns && info->is_same_boot && info->writer_pid;
 }
 
 bool pmdp_watch_process_is_dying(const struct pmdp_watch *watch)
 {
-	return can_know(watch) && is_on_its_way_out(pmdp_reader_info(watch->reader)->writer_pid, 0);
+	struct pollfd poll_fd = {.fd = watch->pidfd, .events = POLLIN};
+
+	if (!can_know(watch->reader))
+		return false;
+	if (watch->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN))
+		return true; // also where /proc hides it
+	return is_on_its_way_out(pmdp_reader_info(watch->reader)->writer_pid, 0);
+}
+
+int pmdp_watch_thread_alive(const struct pmdp_reader *reader, const struct pmdp_lane_body *body)
+{
+	uint32_t pid = pmdp_reader_info(reader)->writer_pid;
+	uint64_t start_ticks = 0;
+	int rc;
+
+	if (!can_know(reader) || !body->tid)
+		return -EXDEV;
+	rc = pmdp_process_stat(pid, body->tid, NULL, &start_ticks, NULL);
+	if (rc == -ESRCH || rc == -ENOENT)
+		return pmdp_process_is_hidden(pid) ? -EACCES : 0;
+	if (rc)
+		return rc;
+	return (!body->thread_start_ticks || start_ticks == body->thread_start_ticks) &&
+	       !is_on_its_way_out(pid, body->tid);
 }
 
 bool pmdp_watch_thread_is_gone(const struct pmdp_watch *watch, const struct pmdp_lane_body *body)
 {
-	uint32_t pid = pmdp_reader_info(watch->reader)->writer_pid;
-	uint64_t start_ticks = 0;
-	int rc;
-
-	if (!can_know(watch) || !body->tid)
-		return false;
-	rc = pmdp_process_stat(pid, body->tid, NULL, &start_ticks, NULL);
-	if (rc == -ESRCH || rc == -ENOENT)
-		return true;
-	if (rc)
-		return false;
-	return (body->thread_start_ticks && start_ticks != body->thread_start_ticks) ||
-	       is_on_its_way_out(pid, body->tid);
+	return pmdp_watch_thread_alive(watch->reader, body) == 0;
 }
 
 int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_lane_body *body,
@@ -150,7 +163,7 @@ int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_l
 	ssize_t len;
 	int fd;
 
-	if (!can_know(watch) || !body->tid)
+	if (!can_know(watch->reader) || !body->tid)
 		return -EXDEV;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/status", pid, body->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

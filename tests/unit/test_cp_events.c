@@ -43,11 +43,17 @@ static struct cp_instance instance = {.name = "unit"};
 static struct cp_events events;
 static struct pmdp_incident_log *log_;
 
-static void open_log(uint32_t n_events)
+static void open_log_of(uint32_t n_events, uint32_t n_incidents)
 {
-	const struct pmdp_incident_log_opts opts = {.rundir = rundir, .n_events = n_events};
+	const struct pmdp_incident_log_opts opts = {
+		.rundir = rundir, .n_events = n_events, .n_incidents = n_incidents};
 
 	assert_int_equal(pmdp_incident_log_open("unit", &opts, &log_, NULL), 0);
+}
+
+static void open_log(uint32_t n_events)
+{
+	open_log_of(n_events, 0);
 }
 
 static void attach(void)
@@ -132,6 +138,31 @@ static void test_history_is_not_told_but_what_is_open_is(void **state)
 	stall(1, PMDP_PHASE_CLEAR);
 	assert_int_equal(cp_events_pump(&events, 3), 1);
 	expect(1, 1, PMDP_PHASE_CLEAR);
+}
+
+// What found no room in the agent's table is open all the same.
+static void test_a_full_table_clears_nothing(void **state)
+{
+	(void)state;
+	pmdp_incident_log_close(log_);
+	open_log_of(32, 2);
+	attach();
+	cp_events_sync(&events, 1);
+	for (size_t i = 0; i < 3; i++)
+		stall(i, PMDP_PHASE_RAISE);
+	assert_int_equal(cp_events_pump(&events, 2), 3);
+	cp_events_sync(&events, 3);
+	assert_int_equal(n_told, 3);
+	assert_int_equal(events.book.n, 3);
+	assert_true(events.sync_due_ns > 3); // looked at again
+	stall(0, PMDP_PHASE_CLEAR);
+	stall(2, PMDP_PHASE_CLEAR);
+	cp_events_sync(&events, 4);
+	assert_int_equal(n_told, 5);
+	expect(3, 0, PMDP_PHASE_CLEAR);
+	expect(4, 2, PMDP_PHASE_CLEAR);
+	assert_int_equal(events.book.n, 1);
+	assert_int_equal(events.sync_due_ns, 0);
 }
 
 static void test_each_event_once_in_order(void **state)
@@ -289,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_history_is_not_told_but_what_is_open_is, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_a_full_table_clears_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each_event_once_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_new_agent_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lapped_ring_is_counted_and_made_good, setup,

@@ -196,23 +196,64 @@ static void test_log_other_sizes(void **state)
 	}
 }
 
+static bool is_in_table(const struct pmdp_incident_log *log, const struct pmdp_incident *incident)
+{
+	for (uint32_t i = 0; i < pmdp_incident_log_slots(log); i++) {
+		const struct pmdp_incident *open = pmdp_incident_log_open_at(log, i);
+
+		if (open && !strcmp(open->id, incident->id))
+			return open->seq == incident->seq;
+	}
+	return false;
+}
+
+// What finds no slot is counted, and gets one as soon as one is free.
 static void test_log_table_full(void **state)
 {
 	struct pmdp_incident_log *log = open_log(64, 2);
-	struct pmdp_incident incidents[4];
+	struct pmdp_incident incidents[5];
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		incidents[i] = new_incident();
 		publish(log, PMDP_PHASE_RAISE, &incidents[i]);
+		assert_int_equal(pmdp_incident_log_overflows(log), i < 2 ? 0 : i - 1);
 	}
 	assert_int_equal(n_open(log), 2);
-	assert_int_equal(incidents[3].seq, 4); // in the ring all the same
-	publish(log, PMDP_PHASE_CLEAR, &incidents[0]);
-	publish(log, PMDP_PHASE_UPDATE, &incidents[3]); // now there is room
+	assert_int_equal(incidents[4].seq, 5); // in the ring all the same
+	publish(log, PMDP_PHASE_UPDATE, &incidents[3]);
+	assert_int_equal(pmdp_incident_log_overflows(log), 3);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[0]); // the oldest that waits comes in
+	assert_true(is_in_table(log, &incidents[1]) && is_in_table(log, &incidents[2]));
+	publish(log, PMDP_PHASE_CLEAR, &incidents[4]); // was never in it
 	assert_int_equal(n_open(log), 2);
-	publish(log, PMDP_PHASE_CLEAR, &incidents[2]); // was never in it
-	assert_int_equal(n_open(log), 2);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[1]);
+	assert_true(is_in_table(log, &incidents[2]) && is_in_table(log, &incidents[3]));
+	publish(log, PMDP_PHASE_CLEAR, &incidents[2]);
+	publish(log, PMDP_PHASE_CLEAR, &incidents[3]);
+	assert_int_equal(n_open(log), 0);
+	assert_int_equal(pmdp_incident_log_overflows(log), 3);
+	pmdp_incident_log_close(log);
+}
+
+// All that the largest switch of ours can have open has room, and outlives the agent.
+static void test_log_table_of_a_full_switch(void **state)
+{
+	enum {
+		N = 2 * 64 + 256 + 8
+	};
+	struct pmdp_incident_log *log = open_log(0, 0);
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		struct pmdp_incident incident = new_incident();
+
+		publish(log, PMDP_PHASE_RAISE, &incident);
+	}
+	assert_int_equal(pmdp_incident_log_overflows(log), 0);
+	pmdp_incident_log_close(log);
+	log = open_log(0, 0);
+	assert_int_equal(n_open(log), N);
 	pmdp_incident_log_close(log);
 }
 
@@ -295,52 +336,68 @@ static void test_log_killed(void **state)
 	}
 }
 
+// What stands there is kept as it is, for whoever wants to know, and the log begins anew.
 static void expect_bad(const char *what)
 {
 	struct pmdp_incident_log_opts opts = {.rundir = test_dir_path("")};
 	struct pmdp_incident incident = new_incident();
 	struct pmdp_incident_log *log = NULL;
+	struct stat before, after;
 	bool was_bad = false;
 
 	print_message("%s\n", what);
+	assert_int_equal(stat(test_dir_path(NAME ".incidents"), &before), 0);
 	assert_int_equal(pmdp_incident_log_open(NAME, &opts, &log, &was_bad), 0);
 	assert_true(was_bad);
+	assert_int_equal(stat(test_dir_path(NAME ".incidents.bad"), &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(after.st_size, before.st_size);
 	assert_int_equal(n_open(log), 0);
 	publish(log, PMDP_PHASE_RAISE, &incident);
 	assert_int_equal(incident.seq, 1);
 	pmdp_incident_log_close(log);
 }
 
+static void write_at(const char *path, size_t offset, const void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "r+");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+}
+
 static void test_log_damaged_predecessor(void **state)
 {
+	static const uint32_t version = PMDP_ABI_VERSION + 1;
 	struct pmdp_incident incident = new_incident();
-	char path[256], bad[280];
 	struct pmdp_incident_log *log;
-	struct stat st;
+	char path[256];
 	FILE *file;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s", test_dir_path(NAME ".incidents"));
-	snprintf(bad, sizeof(bad), "%s.bad", path);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fputs("this is no segment", file);
 	fclose(file);
 	expect_bad("no segment");
-	assert_int_equal(stat(bad, &st), 0); // kept for whoever wants to know
-	assert_int_equal(st.st_size, 18);
 	assert_int_equal(truncate(path, 2000), 0);
 	expect_bad("truncated");
 	// A whole one whose count of events can't be.
 	log = open_log(0, 0);
 	publish(log, PMDP_PHASE_RAISE, &incident);
 	pmdp_incident_log_close(log);
-	file = fopen(path, "r+");
-	assert_non_null(file);
-	assert_int_equal(fseek(file, offsetof(struct pmdp_header_shm, n_events), SEEK_SET), 0);
-	assert_int_equal(fwrite("\xff\xff\xff\xff\xff\xff\xff\xef", 1, 8, file), 8);
-	fclose(file);
+	write_at(path, offsetof(struct pmdp_header_shm, n_events),
+		 "\xff\xff\xff\xff\xff\xff\xff\xef", 8);
 	expect_bad("impossible count");
+	write_at(path, offsetof(struct pmdp_header_shm, abi_version), &version, sizeof(version));
+	expect_bad("another ABI version");
+	if (geteuid() != 0)
+		return; // to give a file away takes root
+	assert_int_equal(chown(path, 65533, (gid_t)-1), 0);
+	expect_bad("a stranger's");
 }
 
 static void test_log_arguments(void **state)
@@ -383,6 +440,7 @@ int main(void)
 		log_test(test_log_restart_goes_on),
 		log_test(test_log_other_sizes),
 		log_test(test_log_table_full),
+		log_test(test_log_table_of_a_full_switch),
 		log_test(test_log_two_agents),
 		log_test(test_log_killed),
 		log_test(test_log_damaged_predecessor),

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the pmdpulse authors
 // The watch on real segments: processes and threads that are killed, stopped, replaced; links.
 #include <errno.h>
+#include <grp.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +134,71 @@ static void test_watch_other_pid_namespace(void **state)
 	await_event(PMDP_KIND_SWITCH_BACK, PMDP_PHASE_RAISE);
 }
 
+// /proc without the processes of others, and a user who may not trace them. False: can't be had.
+static bool hide_processes(void)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("proc", "/proc", "proc", 0, "hidepid=2,gid=12345") == 0 &&
+	       setgroups(0, NULL) == 0 && setresuid(65534, 65534, 65534) == 0;
+}
+
+// In a process of its own: 0, 77 (can't be had) or the number of the line that failed.
+#define must(condition)                        \
+	do {                                   \
+		if (!(condition))              \
+			return __LINE__ % 200; \
+	} while (0)
+
+static int watch_hidden(void)
+{
+	uint64_t end_ns = test_now_ns() + 20000 * MS;
+	char path[32];
+
+	if (!hide_processes())
+		return 77;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pub.pid);
+	must(access(path, F_OK) < 0);
+	while (pmdp_watch_status(watch) != PMDP_WATCH_UP && test_now_ns() < end_ns)
+		step();
+	must(pmdp_watch_status(watch) == PMDP_WATCH_UP);
+	run_for(250);
+	must(pmdp_watch_thread_alive(pmdp_watch_reader(watch), pmdp_watch_lane(watch, 0)) ==
+	     -EACCES);
+	test_publisher_tell(&pub, "stall 1000");
+	while (!count(PMDP_KIND_PMD_STALL, PMDP_PHASE_CLEAR) && test_now_ns() < end_ns)
+		step();
+	must(count(PMDP_KIND_PMD_STALL, PMDP_PHASE_RAISE) == 1);
+	must(count(PMDP_KIND_PMD_STALL, PMDP_PHASE_CLEAR) == 1);
+	test_publisher_tell(&pub, "sleep"); // looked for in /proc once a second
+	run_for(1300);
+	must(n_events == 2);
+	must(pmdp_watch_status(watch) == PMDP_WATCH_UP);
+	return 0;
+}
+
+// Where /proc hides it, nobody can say that a thread or the process is gone.
+static void test_watch_hidden_process(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		test_skip("hiding processes of others in a mount namespace takes root");
+	assert_int_equal(chmod(test_dir_path(""), 0755), 0);
+	start();
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(watch_hidden());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		test_skip("no mount namespace with hidepid=2 is to be had here");
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_watch_thread_gone(void **state)
 {
 	const struct pmdp_watch_event *gone;
@@ -242,6 +309,7 @@ int main(void)
 		watch_test(test_watch_stopped_cleanly),
 		watch_test(test_watch_process_stopped_is_not_gone),
 		watch_test(test_watch_other_pid_namespace),
+		watch_test(test_watch_hidden_process),
 		watch_test(test_watch_thread_gone),
 		watch_test(test_watch_sleeping_thread_gone),
 		watch_test(test_watch_released_and_claimed_anew),
