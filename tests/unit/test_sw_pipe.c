@@ -347,7 +347,7 @@ static void test_idle_flows_end(void **state)
 	bed.run.plan->max_idle_used = 1 << 20; // half a minute
 	bed_sweep();
 	assert_int_equal(bed.n[PMDP_C_MEGAFLOWS], 1);
-	bed.run.now_ticks += UINT64_C(2 << 20) << SW_MEGA_USED_SHIFT;
+	bed.run.now_ticks += UINT64_C(1) << (21 + SW_MEGA_USED_SHIFT);
 	bed_sweep();
 	assert_int_equal(bed.n[PMDP_C_MEGAFLOWS], 0);
 	assert_int_equal(bed.n[PMDP_C_EMC_ENTRIES], 0);
