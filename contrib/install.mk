@@ -46,8 +46,6 @@ install: all install-lib install-man
 	$(call install_files,644,$(DATADIR)/collectd,$(wildcard contrib/collectd/*_types.db))
 	$(call install_files,644,$(DATADIR)/pmdpulse/collectd,$(wildcard contrib/collectd/*.conf))
 	$(call install_files,644,$(UNITDIR),$(wildcard contrib/systemd/*.service))
-	sed -i 's|/usr/sbin/pmdpulse|$(SBINDIR)/pmdpulse|' $(patsubst contrib/systemd/%,'$(DESTDIR)$(UNITDIR)/%',\
-		$(wildcard contrib/systemd/*.service))
 	$(if $(filter /usr/sbin,$(SBINDIR)),,sed -i 's|=/usr/sbin/pmdpulse|=$(SBINDIR)/pmdpulse|' \
 		'$(DESTDIR)$(UNITDIR)'/pmdpulse-*.service)
 	$(call install_files,644,$(UNITDIR)/collectd.service.d,\
