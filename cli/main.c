@@ -35,29 +35,39 @@ int cmd_help(struct cli *cli, int argc, char **argv)
 	return CLI_OK;
 }
 
-// Names that have a ring, an agent's history or a control socket, each once.
+// Add the names that have a file of this suffix, each once. Returns how many there are now.
+static size_t add_instances(const char *rundir, const char *suffix,
+			    char (*out)[PMDP_INSTANCE_BYTES], size_t n, size_t size)
+{
+	char found[64][PMDP_INSTANCE_BYTES];
+	int count = pmdp_instances(rundir, suffix, found, 64);
+
+	for (int i = 0; i < count && i < 64; i++) {
+		size_t k = 0;
+
+		// INSTANCE.agent.ctl is the agent's socket of INSTANCE, not an instance.
+		if (strcmp(suffix, "ctl") == 0 && strlen(found[i]) > 6 &&
+		    strcmp(found[i] + strlen(found[i]) - 6, ".agent") == 0)
+			continue;
+		while (k < n && strcmp(out[k], found[i]) != 0)
+			k++;
+		if (k == n && n < size)
+			memcpy(out[n++], found[i], PMDP_INSTANCE_BYTES);
+	}
+	return n;
+}
+
+/*
+ * Names that a switch has or had: a ring or a control socket. Only when there is none, those with an
+ * agent's history: an agent keeps one of "default" before any switch is there.
+ */
 static int find_instances(const char *rundir, char (*out)[PMDP_INSTANCE_BYTES], size_t size)
 {
-	static const char *const suffixes[] = {"ring", "incidents", "ctl"};
-	char found[64][PMDP_INSTANCE_BYTES];
-	size_t n = 0;
+	size_t n = add_instances(rundir, "ring", out, 0, size);
 
-	for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
-		int count = pmdp_instances(rundir, suffixes[s], found, 64);
-
-		for (int i = 0; i < count && i < 64; i++) {
-			size_t k = 0;
-
-			// INSTANCE.agent.ctl is the agent's socket of INSTANCE, not an instance.
-			if (strcmp(suffixes[s], "ctl") == 0 && strlen(found[i]) > 6 &&
-			    strcmp(found[i] + strlen(found[i]) - 6, ".agent") == 0)
-				continue;
-			while (k < n && strcmp(out[k], found[i]) != 0)
-				k++;
-			if (k == n && n < size)
-				memcpy(out[n++], found[i], PMDP_INSTANCE_BYTES);
-		}
-	}
+	n = add_instances(rundir, "ctl", out, n, size);
+	if (n == 0)
+		n = add_instances(rundir, "incidents", out, n, size);
 	return (int)n;
 }
 
