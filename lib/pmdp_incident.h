@@ -69,7 +69,9 @@ struct pmdp_incident_log;
 struct pmdp_incident_log_opts {
 	const char *rundir;
 	const char *group;
-	uint32_t mode;        // 0: 0640
+	uint32_t mode;       // 0: 0640
+	uid_t publisher_uid; // believed as owner of the run directory, too
+	bool has_publisher_uid;
 	uint32_t n_events;    // 0: 512
 	uint32_t n_incidents; // 0: 512
 };
