@@ -45,10 +45,6 @@ static size_t add_instances(const char *rundir, const char *suffix,
 	for (int i = 0; i < count && i < 64; i++) {
 		size_t k = 0;
 
-		// INSTANCE.agent.ctl is the agent's socket of INSTANCE, not an instance.
-		if (strcmp(suffix, "ctl") == 0 && strlen(found[i]) > 6 &&
-		    strcmp(found[i] + strlen(found[i]) - 6, ".agent") == 0)
-			continue;
 		while (k < n && strcmp(out[k], found[i]) != 0)
 			k++;
 		if (k == n && n < size)
@@ -111,7 +107,8 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		case 'i':
 			if (pmdp_instance_check(optarg) < 0)
 				return cli_usage(
-					"instance \"%s\": use 1 to 63 of letters, digits, _ . -",
+					"instance \"%s\": use 1 to 63 of letters, digits, _ . -, not ending in "
+					".agent",
 					optarg);
 			strcpy(cli->instance, optarg);
 			break;

@@ -66,7 +66,8 @@ extern "C" {
 int pmdp_rundir(const char *dir, char *out_path, size_t size);
 
 /*
- * An instance name is 1 to 63 of [A-Za-z0-9_.-], not beginning with '.' or '-'. 0 or -EINVAL.
+ * An instance name is 1 to 63 of [A-Za-z0-9_.-], not beginning with '.' or '-', and not
+ * ending in ".agent" (NAME.agent.ctl is the agent's socket of NAME). 0 or -EINVAL.
  */
 int pmdp_instance_check(const char *instance);
 
