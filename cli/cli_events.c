@@ -116,9 +116,9 @@ static int drain(struct follow *follow, struct pmdp_reader *reader, uint64_t *cu
 }
 
 /*
- * A log that ends before what was printed is another one: the agent found its old one damaged, or somebody
- * removed it. Its numbers begin anew, and nothing of it was printed. Event number n has seq n + 1, so the
- * position behind the newest is its seq.
+ * A log that ends before what was printed is another one: the agent found its old one damaged, or
+ * somebody removed it. Its numbers begin anew, and nothing of it was printed. Event number n has seq
+ * n + 1, so the position behind the newest is its seq.
  */
 static void notice_new_log(struct follow *follow, struct pmdp_reader *reader)
 {
@@ -146,7 +146,7 @@ static void sleep_a_look(void)
 
 static int follow_events(struct follow *follow, bool is_following)
 {
-	const struct pmdp_reader_opts opts = {.rundir = follow->cli->rundir, .suffix = "incidents"};
+	const struct pmdp_reader_opts opts = cli_reader_opts(follow->cli, "incidents");
 	struct pmdp_reader *reader = NULL;
 	uint64_t cursor = UINT64_MAX;
 	bool was_told = false;

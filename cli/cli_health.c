@@ -35,8 +35,8 @@ static double uptime_of(uint64_t start_ticks)
 }
 
 /*
- * As the agent and collectd's plugin have it: a switch that stopped cleanly has no threads that could be
- * dead; a thread that is not there any more is GONE, not DEAD.
+ * As the agent and collectd's plugin have it: a switch that stopped cleanly has no threads that could
+ * be dead; a thread that is not there any more is GONE, not DEAD.
  */
 static uint32_t state_of(const struct pmdp_reader *reader, const struct pmdp_look *look,
 			 bool is_dead, const struct cli_thread *thread)
@@ -72,7 +72,7 @@ static void read_thread(struct pmdp_reader *reader, const struct pmdp_look *look
 
 static void read_ring(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, NULL);
 	const struct pmdp_segment_info *info;
 	struct pmdp_reader *reader;
 	struct pmdp_look look;
@@ -134,7 +134,7 @@ static void note_event(struct cli_health *health, const struct pmdp_incident *ev
 
 static void read_incidents(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir, .suffix = "incidents"};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, "incidents");
 	struct pmdp_incident *events = malloc(EVENT_BATCH * sizeof(*events));
 	struct pmdp_incident open;
 	struct pmdp_reader *reader;
@@ -172,7 +172,7 @@ static void read_incidents(struct cli *cli, struct cli_health *health)
 // Without an agent's incident the thread's own newest record of a stall still tells when and how long.
 static void read_own_stalls(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, NULL);
 	struct pmdp_record_body records[64];
 	struct pmdp_reader *reader;
 	struct pmdp_look look;

@@ -9,18 +9,23 @@
 
 #include "build_info.h"
 #include "cli.h"
+#include "pmdp_settings.h"
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR] COMMAND [ARG...]\n"
-		     "\n"
-		     "  -i, --instance NAME   which switch; may be left out when there is one\n"
-		     "  -j, --json            one JSON document, or one per line for streams\n"
-		     "  -T, --timeout SECONDS how long to wait for the switch (5)\n"
-		     "      --rundir DIR      where the segments are (/run/pmdpulse)\n"
-		     "  -h, --help            this text\n"
-		     "  -V, --version         version and build flags\n"
-		     "\ncommands:\n");
+	fprintf(out,
+		"usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR] [--publisher-user USER]\n"
+		"                COMMAND [ARG...]\n"
+		"\n"
+		"  -i, --instance NAME   which switch; may be left out when there is one\n"
+		"  -j, --json            one JSON document, or one per line for streams\n"
+		"  -T, --timeout SECONDS how long to wait for the switch (5)\n"
+		"      --rundir DIR      where the segments are (/run/pmdpulse)\n"
+		"      --publisher-user USER  accept segments of this user beside root's, one's own and\n"
+		"                        the services' (as the agent does)\n"
+		"  -h, --help            this text\n"
+		"  -V, --version         version and build flags\n"
+		"\ncommands:\n");
 	for (const struct cli_command *c = cli_commands; c->name != NULL; c++)
 		fprintf(out, "  %s%s%s\n        %s\n", c->name, c->args[0] ? " " : "", c->args,
 			c->help);
@@ -54,8 +59,8 @@ static size_t add_instances(const char *rundir, const char *suffix,
 }
 
 /*
- * Names that a switch has or had: a ring or a control socket. Only when there is none, those with an
- * agent's history: an agent keeps one of "default" before any switch is there.
+ * Names that a switch has or had: a ring or a control socket. Only when there is none, those with
+ * an agent's history: an agent keeps one of "default" before any switch is there.
  */
 static int find_instances(const char *rundir, char (*out)[PMDP_INSTANCE_BYTES], size_t size)
 {
@@ -93,6 +98,7 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},
 		{"timeout", required_argument, NULL, 'T'},
 		{"rundir", required_argument, NULL, 'r'},
+		{"publisher-user", required_argument, NULL, 'u'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -122,6 +128,14 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		case 'r':
 			rundir = optarg;
 			break;
+		case 'u':
+			if (!pmdp_value_user(optarg, &cli->publisher_uid))
+				return cli_usage(
+					"--publisher-user \"%s\": no such user; give a name "
+					"or a number",
+					optarg);
+			cli->has_publisher_uid = true;
+			break;
 		case 'h':
 			print_usage(stdout);
 			exit(CLI_OK);
@@ -134,6 +148,8 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		}
 	}
 	cli->timeout_s = (unsigned)timeout_s;
+	if (!cli->has_publisher_uid)
+		cli->has_publisher_uid = cli_user_of_agent(CLI_AGENT_CONFIG, &cli->publisher_uid);
 	if (pmdp_rundir(rundir, cli->rundir, sizeof(cli->rundir)) < 0)
 		return cli_usage("--rundir: path too long");
 	return CLI_OK;

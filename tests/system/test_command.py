@@ -104,3 +104,18 @@ def test_follow_goes_on_when_the_log_begins_anew(rundir, incidents, run):
     incidents(name="third").do("burst 1")
     wait_for(lambda: seqs()[8:] == [1, 2], what=lambda: f"the new log's two, are {seqs()}")
     assert "began anew" in follower.err()
+
+
+def test_segments_of_another_user(rundir, start_publisher, incidents, need_root):
+    start_publisher(lanes=["p1"])
+    incidents().do("raise p1 pmd-stall")
+    for suffix in ("ring", "incidents"):
+        os.chown(os.path.join(rundir, f"default.{suffix}"), 65534, -1)
+    done = command(rundir, "pmd-health-show")
+    assert done.returncode == 1 and "owned by uid 65534" in done.stderr
+    for user in ("nobody", "65534"):
+        done = command(rundir, "--publisher-user", user, "pmd-health-show")
+        assert done.returncode == 0 and "p1" in done.stdout, done.stderr
+        assert "pmd-stall" in command(rundir, f"--publisher-user={user}", "events").stdout
+    done = command(rundir, "--publisher-user", "no such user", "status")
+    assert done.returncode == 2 and "no such user" in done.stderr
