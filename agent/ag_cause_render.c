@@ -8,7 +8,7 @@
 // All keys that this file writes, so that a later call leaves no stale one behind.
 static const char *const keys[] = {
 	"ran_s",        "waited_s",     "idle_s",   "blocked_s", "switches",     "n_tasks",
-	"lost_records", "state",        "wchan",    "culprit2",  "tracer_pid",   "run_delay_s",
+	"lost_records", "task_state",   "wchan",    "culprit2",  "tracer_pid",   "run_delay_s",
 	"throttled",    "throttled_s",  "steal_s",  "irq_s",     "function",     "file",
 	"samples",      "major_faults", "inferred", "covered_s", AG_KEY_MISSING,
 };
@@ -57,7 +57,7 @@ static void render_answer(const struct ag_evidence *e, const struct ag_verdict *
 		add_s(incident, "run_delay_s", e->span_delay_ns);
 	}
 	if (e->state)
-		pmdp_evidence_text(incident, "state", state);
+		pmdp_evidence_text(incident, "task_state", state);
 	if (e->wchan[0])
 		pmdp_evidence_text(incident, "wchan", e->wchan);
 	if (e->tracer_pid > 0)

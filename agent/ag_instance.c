@@ -198,6 +198,8 @@ static int open_log(struct ag_instance *instance)
 		.rundir = agent->rundir,
 		.group = agent->config.group[0] ? agent->config.group : NULL,
 		.mode = agent->config.mode,
+		.publisher_uid = agent->config.publisher_uid,
+		.has_publisher_uid = agent->config.has_publisher_uid,
 	};
 	bool was_bad = false;
 
@@ -212,8 +214,12 @@ static int open_log(struct ag_instance *instance)
 		rc == -EEXIST    ? "another agent follows it: stop that one first"
 		: rc == -ENOTSUP ? "not on a tmpfs: choose one, e.g. --rundir=/dev/shm/pmdpulse"
 		: rc == -ENOSPC  ? "free space on that tmpfs"
-		: rc == -EACCES  ? "run as a user who may write there, or choose another --rundir"
-				 : "see that the run directory exists and may be written";
+		: rc == -EPERM
+			? "the run directory is a stranger's, a symbolic link, or anybody may "
+			  "rename in it: give it to root or this user with mode 0750, or "
+			  "name its owner with --publisher-user"
+		: rc == -EACCES ? "run as a user who may write there, or choose another --rundir"
+				: "see that the run directory exists and may be written";
 	ag_log(AG_ERROR, "%s: %s/%s.incidents: %s; %s", instance->name, agent->rundir,
 	       instance->name, strerror(-rc), remedy);
 	return rc;

@@ -29,6 +29,8 @@ struct cli {
 	bool is_json;
 	bool is_colour;
 	unsigned timeout_s;
+	uid_t publisher_uid; // believed as owner of segments beside root, oneself and the services
+	bool has_publisher_uid;
 };
 
 struct cli_command {
@@ -58,6 +60,14 @@ int cli_call(struct cli *cli, const char *suffix, const char *command, int argc,
 	     yajl_val *out_reply);
 // As cli_call, silent: for facts that may be absent. False when nobody answers.
 bool cli_ask(struct cli *cli, const char *suffix, const char *command, yajl_val *out_reply);
+
+// The settings file of the agent, where it stands after an installation.
+#define CLI_AGENT_CONFIG "/etc/pmdpulse/agent.conf"
+
+// publisher-user of the agent's settings; false when there is none, or the file can't be read.
+bool cli_user_of_agent(const char *path, uid_t *out_uid);
+// How to open a segment of the instance; suffix as in pmdp_reader_opts.
+struct pmdp_reader_opts cli_reader_opts(const struct cli *cli, const char *suffix);
 
 // Look-ups in a parsed document; the fallback when the key is absent or of another type.
 yajl_val cli_get(yajl_val map, const char *key);

@@ -115,6 +115,28 @@ static int drain(struct follow *follow, struct pmdp_reader *reader, uint64_t *cu
 	return n;
 }
 
+/*
+ * A log that ends before what was printed is another one: the agent found its old one damaged, or
+ * somebody removed it. Its numbers begin anew, and nothing of it was printed. Event number n has seq
+ * n + 1, so the position behind the newest is its seq.
+ */
+static void notice_new_log(struct follow *follow, struct pmdp_reader *reader)
+{
+	uint64_t cursor = UINT64_MAX;
+	int n;
+
+	if (follow->next_seq == 0)
+		return;
+	do {
+		n = pmdp_reader_events(reader, &cursor, follow->events, EVENT_BATCH, NULL);
+	} while (n > 0);
+	if (n < 0 || (cursor != UINT64_MAX && cursor >= follow->next_seq - 1))
+		return;
+	fflush(stdout);
+	fprintf(stderr, "pmdpulse: the agent's log began anew: numbers of events start again\n");
+	follow->next_seq = 0;
+}
+
 static void sleep_a_look(void)
 {
 	const struct timespec ts = {.tv_nsec = FOLLOW_NS};
@@ -124,7 +146,7 @@ static void sleep_a_look(void)
 
 static int follow_events(struct follow *follow, bool is_following)
 {
-	const struct pmdp_reader_opts opts = {.rundir = follow->cli->rundir, .suffix = "incidents"};
+	const struct pmdp_reader_opts opts = cli_reader_opts(follow->cli, "incidents");
 	struct pmdp_reader *reader = NULL;
 	uint64_t cursor = UINT64_MAX;
 	bool was_told = false;
@@ -150,6 +172,8 @@ static int follow_events(struct follow *follow, bool is_following)
 					"pmdpulse: waiting for an agent of instance \"%s\" in %s\n",
 					follow->cli->instance, follow->cli->rundir);
 			was_told = true;
+			if (reader != NULL)
+				notice_new_log(follow, reader);
 		}
 		if (reader != NULL) {
 			rc = drain(follow, reader, &cursor);

@@ -11,6 +11,7 @@
 
 #include "pmdp_detector.h"
 #include "pmdp_names.h"
+#include "pmdp_watch.h"
 
 // The agent refreshes its stamp several times a second.
 #define AGENT_STALE_NS UINT64_C(1000000000)
@@ -33,6 +34,26 @@ static double uptime_of(uint64_t start_ticks)
 	return up < 0 ? 0 : up;
 }
 
+/*
+ * As the agent and collectd's plugin have it: a switch that stopped cleanly has no threads that could
+ * be dead; a thread that is not there any more is GONE, not DEAD.
+ */
+static uint32_t state_of(const struct pmdp_reader *reader, const struct pmdp_look *look,
+			 bool is_dead, const struct cli_thread *thread)
+{
+	uint32_t state;
+
+	if (look->stopped_ns)
+		return PMDP_STATE_UNUSED;
+	if (is_dead)
+		return PMDP_STATE_GONE;
+	state = pmdp_lane_state(&thread->look, look, look->keepalive_interval_ns);
+	if ((state == PMDP_STATE_DEAD || state == PMDP_STATE_MISSING) &&
+	    pmdp_watch_thread_alive(reader, &thread->body) == 0)
+		return PMDP_STATE_GONE;
+	return state;
+}
+
 static void read_thread(struct pmdp_reader *reader, const struct pmdp_look *look, uint32_t lane,
 			bool is_dead, struct cli_thread *thread)
 {
@@ -46,13 +67,12 @@ static void read_thread(struct pmdp_reader *reader, const struct pmdp_look *look
 	thread->age_ns = thread->look.beat_ns != 0 && look->now_ns > thread->look.beat_ns
 				 ? look->now_ns - thread->look.beat_ns
 				 : 0;
-	thread->state = is_dead ? PMDP_STATE_GONE
-				: pmdp_lane_state(&thread->look, look, look->keepalive_interval_ns);
+	thread->state = state_of(reader, look, is_dead, thread);
 }
 
 static void read_ring(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, NULL);
 	const struct pmdp_segment_info *info;
 	struct pmdp_reader *reader;
 	struct pmdp_look look;
@@ -75,6 +95,8 @@ static void read_ring(struct cli *cli, struct cli_health *health)
 	if (!is_dead)
 		health->switch_uptime_s = uptime_of(info->writer_start_ticks);
 	if (pmdp_reader_look(reader, &look) == 0) {
+		if (look.stopped_ns) // its name is not gone yet, or was kept
+			health->switch_state = "stopped";
 		health->is_keepalive = look.is_keepalive;
 		health->interval_ns = look.keepalive_interval_ns;
 		health->threads = calloc(look.n_lanes ? look.n_lanes : 1, sizeof(*health->threads));
@@ -112,7 +134,7 @@ static void note_event(struct cli_health *health, const struct pmdp_incident *ev
 
 static void read_incidents(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir, .suffix = "incidents"};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, "incidents");
 	struct pmdp_incident *events = malloc(EVENT_BATCH * sizeof(*events));
 	struct pmdp_incident open;
 	struct pmdp_reader *reader;
@@ -150,7 +172,7 @@ static void read_incidents(struct cli *cli, struct cli_health *health)
 // Without an agent's incident the thread's own newest record of a stall still tells when and how long.
 static void read_own_stalls(struct cli *cli, struct cli_health *health)
 {
-	const struct pmdp_reader_opts opts = {.rundir = cli->rundir};
+	const struct pmdp_reader_opts opts = cli_reader_opts(cli, NULL);
 	struct pmdp_record_body records[64];
 	struct pmdp_reader *reader;
 	struct pmdp_look look;

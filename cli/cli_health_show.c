@@ -199,7 +199,7 @@ int cmd_health(struct cli *cli, int argc, char **argv)
 	cli_health_free(&health);
 	if (health.reason[0] != 0)
 		return cli_fail("instance \"%s\": %s", cli->instance, health.reason);
-	if (!health.is_attached && !cli->is_json)
+	if (!health.is_attached)
 		return cli_fail("instance \"%s\": no switch has published in %s", cli->instance,
 				cli->rundir);
 	return CLI_OK;

@@ -9,18 +9,23 @@
 
 #include "build_info.h"
 #include "cli.h"
+#include "pmdp_settings.h"
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR] COMMAND [ARG...]\n"
-		     "\n"
-		     "  -i, --instance NAME   which switch; may be left out when there is one\n"
-		     "  -j, --json            one JSON document, or one per line for streams\n"
-		     "  -T, --timeout SECONDS how long to wait for the switch (5)\n"
-		     "      --rundir DIR      where the segments are (/run/pmdpulse)\n"
-		     "  -h, --help            this text\n"
-		     "  -V, --version         version and build flags\n"
-		     "\ncommands:\n");
+	fprintf(out,
+		"usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR] [--publisher-user USER]\n"
+		"                COMMAND [ARG...]\n"
+		"\n"
+		"  -i, --instance NAME   which switch; may be left out when there is one\n"
+		"  -j, --json            one JSON document, or one per line for streams\n"
+		"  -T, --timeout SECONDS how long to wait for the switch (5)\n"
+		"      --rundir DIR      where the segments are (/run/pmdpulse)\n"
+		"      --publisher-user USER  accept segments of this user beside root's, one's own and\n"
+		"                        the services' (as the agent does)\n"
+		"  -h, --help            this text\n"
+		"  -V, --version         version and build flags\n"
+		"\ncommands:\n");
 	for (const struct cli_command *c = cli_commands; c->name != NULL; c++)
 		fprintf(out, "  %s%s%s\n        %s\n", c->name, c->args[0] ? " " : "", c->args,
 			c->help);
@@ -35,29 +40,35 @@ int cmd_help(struct cli *cli, int argc, char **argv)
 	return CLI_OK;
 }
 
-// Names that have a ring, an agent's history or a control socket, each once.
+// Add the names that have a file of this suffix, each once. Returns how many there are now.
+static size_t add_instances(const char *rundir, const char *suffix,
+			    char (*out)[PMDP_INSTANCE_BYTES], size_t n, size_t size)
+{
+	char found[64][PMDP_INSTANCE_BYTES];
+	int count = pmdp_instances(rundir, suffix, found, 64);
+
+	for (int i = 0; i < count && i < 64; i++) {
+		size_t k = 0;
+
+		while (k < n && strcmp(out[k], found[i]) != 0)
+			k++;
+		if (k == n && n < size)
+			memcpy(out[n++], found[i], PMDP_INSTANCE_BYTES);
+	}
+	return n;
+}
+
+/*
+ * Names that a switch has or had: a ring or a control socket. Only when there is none, those with
+ * an agent's history: an agent keeps one of "default" before any switch is there.
+ */
 static int find_instances(const char *rundir, char (*out)[PMDP_INSTANCE_BYTES], size_t size)
 {
-	static const char *const suffixes[] = {"ring", "incidents", "ctl"};
-	char found[64][PMDP_INSTANCE_BYTES];
-	size_t n = 0;
+	size_t n = add_instances(rundir, "ring", out, 0, size);
 
-	for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
-		int count = pmdp_instances(rundir, suffixes[s], found, 64);
-
-		for (int i = 0; i < count && i < 64; i++) {
-			size_t k = 0;
-
-			// INSTANCE.agent.ctl is the agent's socket of INSTANCE, not an instance.
-			if (strcmp(suffixes[s], "ctl") == 0 && strlen(found[i]) > 6 &&
-			    strcmp(found[i] + strlen(found[i]) - 6, ".agent") == 0)
-				continue;
-			while (k < n && strcmp(out[k], found[i]) != 0)
-				k++;
-			if (k == n && n < size)
-				memcpy(out[n++], found[i], PMDP_INSTANCE_BYTES);
-		}
-	}
+	n = add_instances(rundir, "ctl", out, n, size);
+	if (n == 0)
+		n = add_instances(rundir, "incidents", out, n, size);
 	return (int)n;
 }
 
@@ -87,6 +98,7 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},
 		{"timeout", required_argument, NULL, 'T'},
 		{"rundir", required_argument, NULL, 'r'},
+		{"publisher-user", required_argument, NULL, 'u'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -101,7 +113,8 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		case 'i':
 			if (pmdp_instance_check(optarg) < 0)
 				return cli_usage(
-					"instance \"%s\": use 1 to 63 of letters, digits, _ . -",
+					"instance \"%s\": use 1 to 63 of letters, digits, _ . -, not ending in "
+					".agent",
 					optarg);
 			strcpy(cli->instance, optarg);
 			break;
@@ -115,6 +128,14 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		case 'r':
 			rundir = optarg;
 			break;
+		case 'u':
+			if (!pmdp_value_user(optarg, &cli->publisher_uid))
+				return cli_usage(
+					"--publisher-user \"%s\": no such user; give a name "
+					"or a number",
+					optarg);
+			cli->has_publisher_uid = true;
+			break;
 		case 'h':
 			print_usage(stdout);
 			exit(CLI_OK);
@@ -127,6 +148,8 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		}
 	}
 	cli->timeout_s = (unsigned)timeout_s;
+	if (!cli->has_publisher_uid)
+		cli->has_publisher_uid = cli_user_of_agent(CLI_AGENT_CONFIG, &cli->publisher_uid);
 	if (pmdp_rundir(rundir, cli->rundir, sizeof(cli->rundir)) < 0)
 		return cli_usage("--rundir: path too long");
 	return CLI_OK;

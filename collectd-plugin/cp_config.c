@@ -48,7 +48,7 @@ static int read_instance(const oconfig_item_t *ci, const char *value)
 	if (pmdp_instance_check(value) < 0)
 		return refuse(ci, value,
 			      "an instance is 1 to 63 letters, digits, `_', `.', `-', and does not "
-			      "begin with `.' or `-'");
+			      "begin with `.' or `-' nor end in `.agent'");
 	for (size_t i = 0; i < cp_config.n_instances; i++)
 		if (strcmp(cp_config.instances[i], value) == 0)
 			return 0;

@@ -140,9 +140,33 @@ static void clamp_realtime(uint64_t *realtime_us)
 		*realtime_us = MAX_REALTIME_US;
 }
 
+// Keys become names in a document: valid UTF-8, whatever else they are.
+static void sanitize_key(char *key, size_t size)
+{
+	size_t len, n;
+
+	terminate(key, size);
+	len = strlen(key);
+	for (size_t i = 0; i < len; i += n ? n : 1) {
+		n = pmdp_utf8_sequence(key + i, len - i);
+		if (!n)
+			key[i] = '?';
+	}
+}
+
+// The first of a name counts: a document with a name twice means another thing to each reader.
+static bool is_repeated(const struct pmdp_incident *incident, uint32_t index)
+{
+	for (uint32_t i = 0; i < index; i++) {
+		if (!strcmp(incident->evidence[i].key, incident->evidence[index].key))
+			return true;
+	}
+	return false;
+}
+
 static void sanitize_evidence(struct pmdp_evidence *evidence)
 {
-	terminate(evidence->key, sizeof(evidence->key));
+	sanitize_key(evidence->key, sizeof(evidence->key));
 	terminate(evidence->text, sizeof(evidence->text));
 	if (evidence->type > PMDP_EVIDENCE_TEXT)
 		evidence->type = PMDP_EVIDENCE_NONE;
@@ -173,6 +197,10 @@ void pmdp_incident_sanitize(struct pmdp_incident *incident)
 		incident->n_evidence = PMDP_N_EVIDENCE;
 	for (uint32_t i = 0; i < PMDP_N_EVIDENCE; i++)
 		sanitize_evidence(&incident->evidence[i]);
+	for (uint32_t i = 0; i < PMDP_N_EVIDENCE; i++) {
+		if (is_repeated(incident, i))
+			incident->evidence[i].type = PMDP_EVIDENCE_NONE;
+	}
 	clamp_realtime(&incident->started_realtime_us);
 	clamp_realtime(&incident->detected_realtime_us);
 	clamp_realtime(&incident->emitted_realtime_us);

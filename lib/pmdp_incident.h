@@ -52,7 +52,8 @@ const struct pmdp_evidence *pmdp_evidence_find(const struct pmdp_incident *incid
  */
 void pmdp_incident_compose(struct pmdp_incident *incident);
 
-// Make a struct found in a segment safe to render: terminate strings, clamp numbers and counts.
+// Make a struct found in a segment safe to render: terminate strings, clamp numbers and counts, keep the
+// first of a key of evidence.
 void pmdp_incident_sanitize(struct pmdp_incident *incident);
 
 // "2026-11-30T13:00:00.123456 FAILURE raise default-... pmd-stall: MESSAGE", local time. Returns out.
@@ -68,7 +69,9 @@ struct pmdp_incident_log;
 struct pmdp_incident_log_opts {
 	const char *rundir;
 	const char *group;
-	uint32_t mode;        // 0: 0640
+	uint32_t mode;       // 0: 0640
+	uid_t publisher_uid; // believed as owner of the run directory, too
+	bool has_publisher_uid;
 	uint32_t n_events;    // 0: 512
 	uint32_t n_incidents; // 0: 512
 };

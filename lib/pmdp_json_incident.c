@@ -63,6 +63,8 @@ int pmdp_json_culprit(yajl_gen gen, const struct pmdp_incident *incident)
 	return rc ? rc : map_close(gen);
 }
 
+#define PORT_KEY "port"
+
 static int put_evidence(yajl_gen gen, const struct pmdp_evidence *evidence)
 {
 	switch (evidence->type) {
@@ -85,9 +87,11 @@ static int kv_evidence(yajl_gen gen, const struct pmdp_incident *incident)
 
 	rc = rc ? rc : map_open(gen);
 	if (!rc && incident->object[0])
-		rc = pmdp_json_kv_text(gen, "port", incident->object);
-	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = put_evidence(gen, &incident->evidence[i]);
+		rc = pmdp_json_kv_text(gen, PORT_KEY, incident->object);
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		if (!incident->object[0] || strcmp(incident->evidence[i].key, PORT_KEY))
+			rc = put_evidence(gen, &incident->evidence[i]);
+	}
 	return rc ? rc : map_close(gen);
 }
 

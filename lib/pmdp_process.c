@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,17 @@ int pmdp_process_alive(uint32_t pid, uint64_t start_ticks)
 	if ((state == 'Z' || state == 'X') && n_threads <= 1)
 		return 0;
 	return 1;
+}
+
+bool pmdp_process_is_service(uid_t uid, const char *suffix)
+{
+	bool is_incidents = suffix && strcmp(suffix, "incidents") == 0;
+	struct passwd user, *found = NULL;
+	char buf[4096];
+
+	(void)getpwnam_r(is_incidents ? "pmdpulse-agent" : "pmdpulse", &user, buf, sizeof buf,
+			 &found);
+	return found && found->pw_uid == uid;
 }
 
 uint64_t pmdp_process_pidns(void)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "pmdp_abi.h"
 
@@ -31,6 +32,12 @@ int pmdp_process_thread_start(uint64_t *out_start_ticks);
 // 1: runs, and is the one that started then. 0: gone, a zombie, or another process. -errno:
 // unknown.
 int pmdp_process_alive(uint32_t pid, uint64_t start_ticks);
+
+/*
+ * The users of the installed services are believed without being configured, each for what it writes: the
+ * switch for rings (suffix NULL or "ring"), the agent for incidents. Only root makes users.
+ */
+bool pmdp_process_is_service(uid_t uid, const char *suffix);
 
 // Inode of this process's pid namespace, 0 when unknown.
 uint64_t pmdp_process_pidns(void);

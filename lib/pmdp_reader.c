@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,21 +68,6 @@ static int open_file(const char *path, char *reason, size_t reason_size)
 	return fd;
 }
 
-/*
- * The users of the installed services are believed without being configured, each for what it writes:
- * the switch for rings, the agent for incidents. Only root makes users.
- */
-static bool is_service(uid_t uid, const char *suffix)
-{
-	bool is_incidents = suffix && strcmp(suffix, "incidents") == 0;
-	struct passwd user, *found = NULL;
-	char buf[4096];
-
-	(void)getpwnam_r(is_incidents ? "pmdpulse-agent" : "pmdpulse", &user, buf, sizeof buf,
-			 &found);
-	return found && found->pw_uid == uid;
-}
-
 static int check_file(int fd, const struct pmdp_reader_opts *opts, uint64_t *out_size_bytes,
 		      char *reason, size_t reason_size)
 {
@@ -99,7 +83,7 @@ static int check_file(int fd, const struct pmdp_reader_opts *opts, uint64_t *out
 	}
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    !(opts->has_publisher_uid && st.st_uid == opts->publisher_uid) &&
-	    !is_service(st.st_uid, opts->suffix)) {
+	    !pmdp_process_is_service(st.st_uid, opts->suffix)) {
 		if (reason && reason_size)
 			snprintf(
 				reason, reason_size,

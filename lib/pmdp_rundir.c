@@ -47,6 +47,14 @@ static bool is_instance_char(char c)
 	       c == '_' || c == '.' || c == '-';
 }
 
+// INSTANCE.agent.ctl is the agent's socket: an instance of that name would take it for its own.
+static bool is_agents(const char *instance, size_t len)
+{
+	static const char end[] = ".agent";
+
+	return len >= sizeof end && strcmp(instance + len - (sizeof end - 1), end) == 0;
+}
+
 int pmdp_instance_check(const char *instance)
 {
 	size_t len = 0;
@@ -57,7 +65,7 @@ int pmdp_instance_check(const char *instance)
 		if (len == PMDP_INSTANCE_BYTES - 1 || !is_instance_char(instance[len]))
 			return -EINVAL;
 	}
-	return len ? 0 : -EINVAL;
+	return len && !is_agents(instance, len) ? 0 : -EINVAL;
 }
 
 int pmdp_path(const char *rundir, const char *instance, const char *suffix, char *out_path,

@@ -40,9 +40,44 @@ static int find_group(const char *name, gid_t *out_gid)
 	return 0;
 }
 
-// Open the folder; make it when it is not there. Whatever the umask, the mode is ours to say.
-static int open_rundir(const char *path, const char *group, bool *out_was_made)
+/*
+ * Whose folder is it? Who owns it, or may rename in it, can put another file under our name: its owner
+ * must be root, oneself, the believed publisher or the user of an installed service, and what everybody
+ * may write must have the sticky bit. The default of an ordinary user is a name that anybody can guess.
+ */
+static int check_rundir(int fd, const struct pmdp_segment_opts *opts)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+		return -EPERM;
+	if (st.st_uid == 0 || st.st_uid == geteuid() ||
+	    (opts->has_publisher_uid && st.st_uid == opts->publisher_uid))
+		return 0;
+	return pmdp_process_is_service(st.st_uid, "ring") ||
+			       pmdp_process_is_service(st.st_uid, "incidents")
+		       ? 0
+		       : -EPERM;
+}
+
+// A symbolic link in its place leads wherever whoever made it wants.
+static int open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0)
+		return fd;
+	fd = -errno;
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? -EPERM : fd;
+}
+
+// Open the folder; make it when it is not there. Whatever the umask, the mode is ours to say.
+static int open_rundir(const char *path, const struct pmdp_segment_opts *opts, bool *out_was_made)
+{
+	const char *group = opts->group;
 	bool was_made = false;
 	gid_t gid = (gid_t)-1;
 	int fd, rc;
@@ -58,9 +93,14 @@ static int open_rundir(const char *path, const char *group, bool *out_was_made)
 		return -errno;
 	if (was_made)
 		(void)chmod(path, 0700); // an odd umask leaves less than the open needs
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open_dir(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
+	rc = check_rundir(fd, opts);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
 	if (was_made && ((group && fchown(fd, (uid_t)-1, gid) < 0) ||
 			 fchmod(fd, geteuid() == 0 ? 03770 : 0750) < 0)) {
 		rc = -errno;
@@ -180,7 +220,7 @@ static int open_folder(struct pmdp_segment *seg, const struct pmdp_segment_opts 
 
 	if (rc < 0)
 		return rc;
-	seg->dir_fd = open_rundir(dir, opts->group, &was_made);
+	seg->dir_fd = open_rundir(dir, opts, &was_made);
 	if (seg->dir_fd < 0)
 		return seg->dir_fd;
 	if (fstatfs(seg->dir_fd, &fs) < 0)

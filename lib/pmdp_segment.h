@@ -41,8 +41,10 @@ struct pmdp_segment_section {
 struct pmdp_segment_opts {
 	const char *rundir; // NULL: see pmdp_rundir()
 	const char *instance;
-	const char *suffix;    // "ring" or "incidents"
-	const char *group;     // NULL: the folder's group
+	const char *suffix;  // "ring" or "incidents"
+	const char *group;   // NULL: the folder's group
+	uid_t publisher_uid; // believed as owner of the folder beside root, oneself and the services
+	bool has_publisher_uid;
 	uint32_t mode;         // 0: 0640
 	uint32_t segment_kind; // PMDP_SEGMENT_*
 	uint32_t clock_kind;   // PMDP_CLOCK_*
@@ -73,6 +75,7 @@ struct pmdp_segment {
  * clock pair and alive_ns; flags, interval and limits are 0 for the caller to set, all else is 0.
  * -EINVAL   bad instance name, count or size
  * -ENOTSUP  the folder is not on a tmpfs
+ * -EPERM    the folder is a stranger's, a symbolic link, or everybody may rename in it (no sticky bit)
  * -ENOSPC   no room for the whole segment
  * -EEXIST   a living process writes a segment of this name
  * -ENOENT   the group is unknown, or the folder above the rundir does not exist

@@ -69,11 +69,39 @@ static const char *source_type_of(uint32_t kind)
 	}
 }
 
+// Names of additional() beside the evidence's: a name that stands twice means another thing to each reader.
+static bool is_taken(const char *key)
+{
+	static const char *const names[] = {
+		"instance",
+		"phase",
+		PMDP_VES_LOST_KEY,
+		"duration_s",
+		"cause",
+		"state",
+		"tid",
+		"core",
+		"culprit",
+		"culprit_pid",
+		"culprit_tid",
+		"culprit_class",
+		"culprit_took_s",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(key, names[i]))
+			return true;
+	}
+	return false;
+}
+
 // The schema's additional information is a map of strings.
 static int kv_evidence(yajl_gen gen, const struct pmdp_evidence *evidence)
 {
 	char text[3 * PMDP_EVIDENCE_TEXT_BYTES];
 
+	if (is_taken(evidence->key))
+		return 0;
 	switch (evidence->type) {
 	case PMDP_EVIDENCE_INT:
 		snprintf(text, sizeof(text), "%" PRId64, evidence->integer);

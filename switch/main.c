@@ -53,6 +53,12 @@ static int open_publisher(struct sw_switch *sw, struct sw_error *err)
 			       "%s is not on a tmpfs, and a beat must not wait for a disk: "
 			       "give a --rundir below /run or /dev/shm",
 			       sw->options.rundir);
+	if (rc == -EPERM)
+		return sw_fail(
+			err, rc,
+			"%s is a stranger's, a symbolic link, or anybody may rename in it: give "
+			"it to root or this user with mode 0750, or give another --rundir",
+			sw->options.rundir);
 	if (rc != 0)
 		return sw_fail(err, rc, "can't create %s/%s.ring: %s", sw->options.rundir,
 			       sw->options.instance, strerror(-rc));

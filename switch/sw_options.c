@@ -65,7 +65,7 @@ static int parse_ours(int argc, char **argv, struct sw_options *options, const c
 			if (pmdp_instance_check(optarg) != 0)
 				return sw_fail(err, -EINVAL,
 					       "--instance '%s': 1 to 63 of A-Z a-z 0-9 _ . -, not "
-					       "beginning with '.' or '-'",
+					       "beginning with '.' or '-', not ending in '.agent'",
 					       optarg);
 			snprintf(options->instance, sizeof(options->instance), "%s", optarg);
 			break;

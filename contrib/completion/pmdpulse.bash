@@ -62,7 +62,7 @@ _pmdpulse() {
 			continue
 		else
 			case $word in
-			-i | --instance | --rundir | -T | --timeout) option=$word && continue ;;
+			-i | --instance | --rundir | --publisher-user | -T | --timeout) option=$word && continue ;;
 			-i?*) option=-i value=${word#-i} ;;
 			-*) continue ;;
 			*) command=$word && continue ;;
@@ -92,12 +92,17 @@ _pmdpulse() {
 		compopt -o dirnames 2> /dev/null
 		return
 		;;
+	--publisher-user)
+		mapfile -t words < <(compgen -u)
+		_pmdpulse_offer "$cur" "${words[@]}"
+		return
+		;;
 	-T | --timeout) return ;;
 	esac
 	if [[ -z $command ]]; then
 		if [[ $cur == -* ]]; then
 			mapfile -t words < <("$program" --help 2> /dev/null |
-				sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | grep -oE -- '--?[a-zA-Z]+')
+				sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | grep -oE -- '--?[a-zA-Z][a-zA-Z-]*')
 		else
 			mapfile -t words < <("$program" --help 2> /dev/null |
 				sed -n '/^commands:/,$ s/^  \([a-z][a-z-]*\).*/\1/p')

@@ -131,10 +131,19 @@ class Segment:
         dozing = polling if not deadline_ns else 5 if now_ns < deadline_ns else 2
         return {1: polling, 2: dozing, 3: 6}.get(announce, 0) if self.flags & 1 else 0
 
+    def is_thread_gone(self, tid, start_ticks):
+        if not tid or os.stat("/proc/self/ns/pid").st_ino != self.pidns:
+            return False
+        try:
+            fields = pathlib.Path(f"/proc/{self.pid}/task/{tid}/stat").read_bytes().rpartition(b")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return os.path.exists(f"/proc/{self.pid}")  # else /proc hides it, and tells nothing
+        return fields[0] in (b"Z", b"X") or start_ticks not in (0, int(fields[19]))
+
     def thread(self, lane, slot, is_dead):
         (claimed, _), last_stall = struct.unpack("<II", self.read(self.at(LANES, lane), 8)), None
         body = self.whole(self.at(LANES, lane) + 8, self.at(LANES, lane) + 64, 832)
-        name, kind, tid, core, numa = struct.unpack_from("<32sIIii", body or bytes(832))
+        name, kind, tid, core, numa, start_ticks = struct.unpack_from("<32sIIiiQ", body or bytes(832))
         if not body or not claimed or tid != claimed:  # torn, or still the last thread's
             name, kind, tid, core, numa = f"lane {lane}".encode(), 0, 0, -1, -1
         # The newest record of a stall tells when and how long, but not why.
@@ -145,6 +154,8 @@ class Segment:
                 last_stall = stall(None, started_us, self.length_ns(ticks), 0, None)
         now_ns = time.monotonic_ns()
         state, age_ns = 3 if is_dead else self.state(slot, now_ns), max(0, now_ns - self.mono_ns(slot[1]))
+        state = 3 if state in (2, 4) and self.is_thread_gone(tid, start_ticks) else state
+        state = 0 if self.stopped_ns else state
         return {"name": text(name[:31]), "tid": tid, "core": core if core >= 0 else None,
                 "numa": numa if numa >= 0 else None, "kind": {1: "pmd", 2: "control"}.get(kind, "unknown"),
                 "state": STATES[state], "state_code": state, "beat_age_s": age_ns / NS if slot[0] else None,
@@ -175,12 +186,13 @@ def read_health(rundir, instance):  # (health, why the ring was refused or None)
     try:
         ring = Segment(path + ".ring", 1, "pmdpulse")
         is_dead = not ring.is_writer_alive()
-        switch.update(pid=ring.pid, generation=ring.generation, state="gone" if is_dead else "up",
-                      uptime_s=None if is_dead else ring.uptime_s)
+        switch["state"] = "stopped" if ring.stopped_ns else "gone" if is_dead else "up"
+        switch.update(pid=ring.pid, generation=ring.generation,
+                      uptime_s=ring.uptime_s if switch["state"] == "up" else None)
         slots = [(lane, ring.hot(lane)) for lane in range(ring.n[HOT])]
         health["threads"] = [ring.thread(*slot, is_dead) for slot in slots if slot[1][3] & 0xff not in (0, 4)]
     except (ValueError, OSError) as error:
-        reason = None if isinstance(error, FileNotFoundError) else str(error)
+        reason = "no switch has published" if isinstance(error, FileNotFoundError) else str(error)
     try:
         log = Segment(path + ".incidents", 2, "pmdpulse-agent")
         is_fresh = not log.stopped_ns and time.monotonic_ns() < log.alive_ns + NS and log.is_writer_alive()

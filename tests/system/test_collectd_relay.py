@@ -14,6 +14,7 @@ import pytest
 from lib import collectd
 from lib.collectd import Collectd
 from lib.process import built
+from lib.ves import parse
 from lib.wait import holds_for, wait_for
 
 pytestmark = pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing())
@@ -99,7 +100,7 @@ def check_ves(daemon):
     for notification in daemon.notifications():
         text = notification["meta"]["ves"]
         assert len(text.encode()) <= 3072
-        event = json.loads(text)
+        event = parse(text)
         errors = [error.message for error in validator.iter_errors(event)]
         assert "event" in event and not errors, errors
         header = event["event"]["commonEventHeader"]

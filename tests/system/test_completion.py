@@ -50,6 +50,7 @@ def test_commands_and_options(rundir):
     assert offered("", rundir) == commands
     assert offered("pmd-s", rundir) == [c for c in commands if c.startswith("pmd-s")]
     assert set(offered("-", rundir)) == {"-i", "--instance", "-j", "--json", "-T", "--timeout", "--rundir",
+                                         "--publisher-user",
                                          "-h", "--help", "-V", "--version"}
     assert offered("-j -T 3 --instance=x stat", rundir) == ["status"]
     assert offered("events --fo", rundir) == ["--follow"]

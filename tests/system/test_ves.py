@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from lib.process import built
+from lib.ves import parse
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../data/CommonEventFormat_30.2.1_ONAP.json")
 KEYS = ["id", "seq", "kind", "phase", "severity", "instance", "thread", "started_at", "detected_at",
@@ -19,7 +20,7 @@ KEYS = ["id", "seq", "kind", "phase", "severity", "instance", "thread", "started
 def printed():
     out = subprocess.run([built("tests/tools/ves_samples")], stdout=subprocess.PIPE, timeout=60, check=True)
     text = out.stdout.decode("utf-8")  # strict: no invalid byte comes out, whatever went in
-    return [json.loads(line) for line in text.split("\n") if line]
+    return [parse(line) for line in text.split("\n") if line]
 
 
 @pytest.fixture(scope="module")

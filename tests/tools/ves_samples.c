@@ -37,6 +37,10 @@ static void add_evidence(struct pmdp_incident *incident, const char *text)
 {
 	char key[PMDP_EVIDENCE_KEY_BYTES];
 
+	// Names that the documents have already.
+	pmdp_evidence_text(incident, "state", "R");
+	pmdp_evidence_int(incident, "culprit_pid", 1);
+	pmdp_evidence_text(incident, "port", "another");
 	for (int i = 0; i < PMDP_N_EVIDENCE + 1; i++) {
 		snprintf(key, sizeof(key), "evidence_%d", i);
 		switch (i % 3) {
@@ -140,6 +144,8 @@ int main(void)
 		srandom(seed);
 		for (size_t i = 0; i < sizeof(incident); i++)
 			bytes[i] = (unsigned char)random();
+		memcpy(incident.evidence[1].key, incident.evidence[0].key,
+		       sizeof(incident.evidence[0].key));
 		pmdp_incident_sanitize(&incident);
 		print(&incident, "host1", UINT64_MAX);
 	}

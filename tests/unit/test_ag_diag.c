@@ -107,7 +107,7 @@ static void test_ag_diag_stop_is_remembered(void **state)
 	what.now_ns = now_ns();
 	ag_diag_explain(diag, &what, &incident, &retry_ns);
 	assert_int_equal(incident.cause, PMDP_CAUSE_STOPPED);
-	assert_string_equal(pmdp_evidence_find(&incident, "state")->text, "T");
+	assert_string_equal(pmdp_evidence_find(&incident, "task_state")->text, "T");
 
 	sleep_until(what.begin_ns + 120 * MS);
 	what.end_ns = now_ns();

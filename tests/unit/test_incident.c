@@ -40,6 +40,27 @@ static void test_incident_severity(void **state)
 				 PMDP_SEVERITY_OKAY);
 }
 
+// From a segment: a key stands once, and is text that a document can carry.
+static void test_incident_evidence_keys(void **state)
+{
+	static const char *const keys[] = {"a", "b", "a", "\xff", "\xfe", ""};
+	static const uint32_t types[] = {PMDP_EVIDENCE_INT, PMDP_EVIDENCE_INT,  PMDP_EVIDENCE_NONE,
+					 PMDP_EVIDENCE_INT, PMDP_EVIDENCE_NONE, PMDP_EVIDENCE_INT};
+	struct pmdp_incident incident;
+
+	(void)state;
+	pmdp_incident_init(&incident, "default", PMDP_KIND_PMD_STALL, PMDP_PHASE_RAISE);
+	incident.n_evidence = 6;
+	for (uint32_t i = 0; i < 6; i++) {
+		strcpy(incident.evidence[i].key, keys[i]);
+		incident.evidence[i].type = PMDP_EVIDENCE_INT;
+	}
+	pmdp_incident_sanitize(&incident);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(incident.evidence[i].type, types[i]);
+	assert_string_equal(incident.evidence[3].key, "?");
+}
+
 static void test_incident_evidence(void **state)
 {
 	struct pmdp_incident incident;
@@ -349,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_incident_severity),
 		cmocka_unit_test(test_incident_evidence),
+		cmocka_unit_test(test_incident_evidence_keys),
 		cmocka_unit_test(test_text_copy),
 		cmocka_unit_test(test_text_utf8),
 		cmocka_unit_test(test_text_clean_and_append),

@@ -69,6 +69,11 @@ static void test_instance_check(void **state)
 	assert_int_equal(pmdp_instance_check("-i"), -EINVAL);
 	assert_int_equal(pmdp_instance_check("../etc/passwd"), -EINVAL);
 	assert_int_equal(pmdp_instance_check("a b"), -EINVAL);
+	assert_int_equal(pmdp_instance_check("a.agent"),
+			 -EINVAL); // a.agent.ctl is an agent's socket
+	assert_int_equal(pmdp_instance_check("agent"), 0);
+	assert_int_equal(pmdp_instance_check("a-agent"), 0);
+	assert_int_equal(pmdp_instance_check("a.agents"), 0);
 	assert_int_equal(pmdp_instance_check("gr\xc3\xbc\xc3\x9f"), -EINVAL);
 }
 
@@ -111,6 +116,8 @@ static void test_instances(void **state)
 	touch(".ring");
 	touch("not an instance.ring");
 	touch("noring");
+	touch("mid.ctl");
+	touch("mid.agent.ctl");
 	memset(names, 'x', sizeof names);
 	assert_int_equal(pmdp_instances(dir, "ring", names, 3), 4);
 	assert_string_equal(names[0], "a.b");
@@ -119,6 +126,7 @@ static void test_instances(void **state)
 	assert_int_equal(pmdp_instances(dir, "ring", NULL, 0), 4);
 	assert_int_equal(pmdp_instances(dir, "incidents", names, 3), 1);
 	assert_string_equal(names[0], "mid");
+	assert_int_equal(pmdp_instances(dir, "ctl", names, 3), 1);
 	assert_int_equal(pmdp_instances(test_dir_path("absent"), "ring", names, 3), -ENOENT);
 }
 

@@ -103,6 +103,36 @@ static void test_segment_file_is_whole_and_named_last(void **state)
 	pmdp_segment_close(&seg, true); // a closed one is left alone
 }
 
+// Whoever owns the folder, or may rename in it, decides what stands under the name.
+static void test_segment_folder_of_a_stranger(void **state)
+{
+	struct pmdp_segment_opts opts = small_opts(*state);
+	struct pmdp_segment seg;
+	char link[256];
+
+	assert_int_equal(chmod(*state, 0777), 0);
+	assert_int_equal(make(&opts, &seg), -EPERM);
+	assert_int_equal(chmod(*state, 01777), 0);
+	assert_int_equal(make(&opts, &seg), 0);
+	pmdp_segment_close(&seg, true);
+	assert_int_equal(chmod(*state, 0750), 0);
+	snprintf(link, sizeof link, "%s.link", (const char *)*state);
+	assert_int_equal(symlink(*state, link), 0);
+	opts.rundir = link;
+	assert_int_equal(make(&opts, &seg), -EPERM);
+	unlink(link);
+	opts.rundir = *state;
+	if (geteuid() != 0)
+		return; // to give a folder away takes root
+	assert_int_equal(chown(*state, 4711, (gid_t)-1), 0);
+	assert_int_equal(make(&opts, &seg), -EPERM);
+	assert_int_equal(n_files(*state), 0);
+	opts.publisher_uid = 4711;
+	opts.has_publisher_uid = true;
+	assert_int_equal(make(&opts, &seg), 0);
+	pmdp_segment_close(&seg, true);
+}
+
 static void test_segment_mode_and_group_whatever_the_umask(void **state)
 {
 	struct pmdp_segment_opts opts = small_opts(*state);
@@ -308,6 +338,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, test_dir_setup, test_dir_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_segment_file_is_whole_and_named_last),
+		TEST(test_segment_folder_of_a_stranger),
 		TEST(test_segment_mode_and_group_whatever_the_umask),
 		TEST(test_segment_group_is_set),
 		TEST(test_segment_folder_is_made),
