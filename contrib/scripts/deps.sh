@@ -13,7 +13,7 @@ packages() {
 	run) echo collectd-core libmicrohttpd12 libprotobuf-c1 procps python3 ;;
 	test) echo libcmocka-dev python3 python3-pytest python3-jsonschema python3-scapy \
 		collectd-core libmicrohttpd12 libprotobuf-c1 ethtool g++ gdb iproute2 iperf3 \
-		iputils-ping procps stress-ng ;;
+		iputils-ping openvswitch-common procps stress-ng ;;
 	bench) echo iproute2 procps stress-ng python3 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck ;;
 	fuzz) echo clang libclang-rt-14-dev llvm ;;
