@@ -13,9 +13,21 @@
 // A packet like the one before goes where that one went. Returns those of found's packets and after.
 static uint32_t follow(uint32_t runs, uint32_t found)
 {
-	SW_FOR_EACH_BIT(i, runs)
-	found |= (found >> (i - 1) & 1) << i;
+	for (uint32_t shift = 1; shift < 32; shift *= 2) {
+		found |= runs & found << shift;
+		runs &= runs << shift;
+	}
 	return found;
+}
+
+static inline void follow_flows(struct sw_pipe *pipe, uint32_t runs, uint32_t n)
+{
+	uint32_t flow = pipe->flows[0];
+
+	for (uint32_t i = 1; i < n; i++) {
+		flow = runs >> i & 1 ? flow : pipe->flows[i];
+		pipe->flows[i] = flow;
+	}
 }
 
 // Packets by where their flow was found.
@@ -112,8 +124,7 @@ void sw_pipe_lookup(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struc
 	found.emc &= good;
 	found.smc &= good;
 	if (runs != 0) {
-		SW_FOR_EACH_BIT(i, runs)
-		pipe->flows[i] = pipe->flows[i - 1];
+		follow_flows(pipe, runs, pass->n);
 		found.emc = follow(runs, found.emc);
 		found.smc = follow(runs, found.smc);
 		good = follow(runs, good);

@@ -136,57 +136,50 @@ static void test_mac_flood(void **state)
 }
 
 static _Atomic int is_over;
+static _Atomic uint64_t n_found;
 
 // Every address has a port of its own: whoever finds another has read a torn entry.
 static void *reader(void *arg)
 {
-	uint64_t seed = (uint64_t)(uintptr_t)arg, n_found = 0;
+	uint64_t seed = (uint64_t)(uintptr_t)arg;
 
 	while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
 		uint32_t number = (uint32_t)(test_random(&seed) % 20000);
-		uint8_t mac[6] = {2,
-				  0,
-				  (uint8_t)(number >> 24),
-				  (uint8_t)(number >> 16),
-				  (uint8_t)(number >> 8),
-				  (uint8_t)number};
+		uint8_t mac[6] = {2, 0, 0, 0, (uint8_t)(number >> 8), (uint8_t)number};
 		uint16_t port = sw_mac_lookup(table, mac, 0, 1000);
 
 		if (port != SW_MAC_UNKNOWN) {
 			if (port != number % 100 + 1)
 				abort();
-			n_found++;
+			atomic_fetch_add_explicit(&n_found, 1, memory_order_relaxed);
 		}
 		sw_mac_learn(table, mac, 0, (uint16_t)(number % 100 + 1), 1000);
 	}
-	return (void *)(uintptr_t)n_found;
+	return NULL;
 }
 
+// Bounded by time, but not before something has happened: the machine may be busy.
 static void test_mac_readers_never_see_a_torn_entry(void **state)
 {
 	uint64_t end_ns = test_now_ns() + UINT64_C(700000000), seed = test_seed("sw_mac");
+	uint64_t n_taken_out = 0, n = 0;
 	pthread_t threads[2];
-	uint64_t n_found = 0;
 
 	(void)state;
 	for (uintptr_t i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, reader, (void *)(seed + i)), 0);
-	while (test_now_ns() < end_ns) {
+	while (test_now_ns() < end_ns || n < 1000 || n_taken_out < 1000) {
 		sw_mac_poll(table, 1000);
 		if (test_random(&seed) % 8 == 0)
 			sw_mac_flush(table, (uint16_t)(1 + test_random(&seed) % 100));
+		n = atomic_load_explicit(&n_found, memory_order_relaxed);
+		n_taken_out = counts_of().n_evicted + counts_of().n_expired;
 	}
 	atomic_store_explicit(&is_over, 1, memory_order_relaxed);
-	for (unsigned int i = 0; i < 2; i++) {
-		void *found;
-
-		pthread_join(threads[i], &found);
-		n_found += (uint64_t)(uintptr_t)found;
-	}
-	print_message("%llu found, %llu taken out\n", (unsigned long long)n_found,
-		      (unsigned long long)(counts_of().n_evicted + counts_of().n_expired));
-	assert_true(n_found > 0);
-	assert_true(counts_of().n_evicted + counts_of().n_expired > 0);
+	for (unsigned int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	print_message("%llu found, %llu taken out\n", (unsigned long long)n,
+		      (unsigned long long)n_taken_out);
 }
 
 int main(void)
