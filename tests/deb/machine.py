@@ -33,7 +33,7 @@ def mirror():
         site, _, rest = line.partition(" ")
         if rest.startswith("Debian ") and "security" not in site + rest:
             return site.rstrip("/")
-    return "http://deb.debian.org/debian"
+    raise AssertionError("apt knows no mirror of Debian here: give one in DEBIAN_MIRROR")
 
 
 def packages(folder):

@@ -48,7 +48,11 @@ def staged(folder):
 def given_packages():
     """.deb files to test instead of the build: those of the folder $PMDP_DEBS."""
     folder = os.environ.get("PMDP_DEBS")
-    return sorted(set(glob.glob(f"{folder}/*.deb")) - set(glob.glob(f"{folder}/*-dbgsym_*.deb"))) if folder else []
+    if not folder:
+        return []
+    debs = set(glob.glob(f"{folder}/*.deb")) - set(glob.glob(f"{folder}/*-dbgsym_*.deb"))
+    assert debs, f"PMDP_DEBS: there is no .deb in {folder}; `make deb` makes some"
+    return sorted(debs)
 
 
 class Container:
@@ -100,11 +104,12 @@ class Container:
         return self.run(*argv, **keywords).stdout.strip()
 
     def install(self, *debs):
-        """dpkg -i; dependencies must be installed on this machine."""
-        for deb in debs:
-            self.copy(deb, f"/var/cache/{os.path.basename(deb)}")
-        self.run("dpkg", "-i", *[f"/var/cache/{os.path.basename(deb)}" for deb in debs], timeout=120,
-                 env={"DEBIAN_FRONTEND": "noninteractive"})
+        """As `apt-get install ./X.deb`: what they depend on must be installed on this machine."""
+        paths = [f"/var/cache/{os.path.basename(deb)}" for deb in debs]
+        for deb, path in zip(debs, paths):
+            self.copy(deb, path)
+        self.run("apt-get", "install", "-y", "--no-install-recommends",
+                 "-o", "APT::Sandbox::User=root", *paths, timeout=120, env={"DEBIAN_FRONTEND": "noninteractive"})
 
     # Files
 
