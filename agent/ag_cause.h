@@ -80,12 +80,10 @@ struct ag_evidence {
 	uint64_t irq_ns; // hard and soft interrupts
 
 	bool has_faults;
-	uint64_t n_min_faults;
 	uint64_t n_maj_faults;
 
 	// Sampled instruction pointers inside the window.
 	uint32_t n_samples;
-	uint32_t n_kernel_samples;
 	uint32_t n_function_samples;    // in the function named below
 	char function[AG_SYMBOL_BYTES]; // empty: no symbol
 	char file[AG_SYMBOL_BYTES];     // NAME+0xOFFSET when there is no symbol

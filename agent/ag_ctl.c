@@ -30,8 +30,9 @@ struct ag_client {
 	struct ag_client *next;
 	struct ag_source source;
 	struct ag_outq out;
-	bool is_waiting; // for room to write
-	bool is_ended;   // sends no more; goes when its replies are out
+	uint64_t active_ns; // came, or last sent something
+	bool is_waiting;    // for room to write
+	bool is_ended;      // sends no more; goes when its replies are out
 	size_t n_in;
 	char in[AG_CTL_REQUEST_BYTES];
 };
@@ -128,6 +129,7 @@ static bool take_input(struct ag_client *client)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
+	client->active_ns = ag_now_ns();
 	client->is_ended = n == 0;
 	client->n_in += (size_t)n;
 	char *begin = client->in;
@@ -167,6 +169,18 @@ static void on_client(void *ctx, uint32_t events)
 		       (client->is_ended ? 0 : EPOLLIN) | (is_out ? 0 : EPOLLOUT));
 }
 
+// Idle connections lock nobody out: the client that has been silent longest makes room.
+static void close_silent(struct ag_ctl *ctl)
+{
+	struct ag_client *oldest = ctl->clients;
+
+	for (struct ag_client *client = oldest; client; client = client->next)
+		if (client->active_ns < oldest->active_ns)
+			oldest = client;
+	if (oldest)
+		close_client(oldest);
+}
+
 static void on_connect(void *ctx, uint32_t events)
 {
 	struct ag_ctl *ctl = ctx;
@@ -175,14 +189,16 @@ static void on_connect(void *ctx, uint32_t events)
 	int fd = accept4(ctl->listen_source.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
-	struct ag_client *client = ctl->n_clients < AG_CTL_CLIENTS ? calloc(1, sizeof(*client))
-								   : NULL;
+	if (ctl->n_clients >= AG_CTL_CLIENTS)
+		close_silent(ctl);
+	struct ag_client *client = calloc(1, sizeof(*client));
 	if (!client || ag_outq_init(&client->out, AG_CTL_REPLIES)) {
 		free(client);
 		close(fd); // the client sees the end of the connection
 		return;
 	}
 	client->ctl = ctl;
+	client->active_ns = ag_now_ns();
 	client->source = (struct ag_source){.fd = fd, .fn = on_client, .ctx = client};
 	client->out.fd = fd;
 	client->out.is_socket = true;

@@ -3,7 +3,7 @@
 /*
  * Control socket INSTANCE.agent.ctl: one JSON request a line, one JSON reply a line, in order.
  * Commands: status, get [KEY], version. A client that sends nonsense gets an error; one that
- * doesn't read its replies is closed.
+ * doesn't read its replies is closed, and when there are too many the one silent longest goes.
  */
 #pragma once
 

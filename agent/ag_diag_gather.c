@@ -150,7 +150,6 @@ static void gather_counters(struct ag_diag *diag, struct ag_watched *lane, uint6
 	g = ag_look_growth(lane, AG_COUNT_FAULTS, begin_ns, end_ns);
 	if (g.from) {
 		e->has_faults = true;
-		e->n_min_faults = g.to->n_min_faults - g.from->n_min_faults;
 		e->n_maj_faults = g.to->n_maj_faults - g.from->n_maj_faults;
 	}
 }
@@ -164,8 +163,8 @@ static void gather_samples(struct ag_diag *diag, const struct ag_explain *what, 
 	if (!diag->worker || !ag_worker_answer(diag->worker, what->lane, AG_JOB_SAMPLE, &job) ||
 	    job.rc)
 		return;
-	e->n_function_samples = ag_sample_top(&job.samples, what->begin_ns, end_ns, &function,
-					      &e->n_samples, &e->n_kernel_samples);
+	e->n_function_samples =
+		ag_sample_top(&job.samples, what->begin_ns, end_ns, &function, &e->n_samples);
 	if (!function)
 		return;
 	memcpy(e->function, function->function, sizeof(e->function));

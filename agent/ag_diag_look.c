@@ -44,7 +44,6 @@ void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns
 	out_look->has_cpu = read_cpu(diag, lane->core, now_ns, &out_look->cpu);
 	if (ag_proc_read_stat(&lane->proc, &stat) == 0) {
 		out_look->has_faults = true;
-		out_look->n_min_faults = stat.n_min_faults;
 		out_look->n_maj_faults = stat.n_maj_faults;
 	}
 }

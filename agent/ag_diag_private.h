@@ -28,7 +28,7 @@ struct ag_look {
 	struct ag_cgroup_stat quota;
 	uint64_t cgroup_hash;
 	struct ag_cpu_stat cpu;
-	uint64_t n_min_faults, n_maj_faults;
+	uint64_t n_maj_faults;
 };
 
 // The most telling state that was seen in the stall that begins at begin_ns.

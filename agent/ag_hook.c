@@ -3,6 +3,7 @@
 #include "ag_hook.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,11 @@ static int start_helper(struct ag_hook *hook)
 	}
 	if (pid == 0) {
 		close(ends[0]);
-		// Nothing of the agent's may be held open by hooks or keep its sockets alive.
-		int fd = dup2(ends[1], 3);
+		// Nothing of the agent's may be held open by hooks or keep its sockets alive, and
+		// the helper's own socket stays its own: a hook that held it would read events.
+		int fd = ends[1] == 3 ? 3 : dup3(ends[1], 3, O_CLOEXEC);
+		if (fd < 0)
+			_exit(1); // the agent says that its helper ended
 		close_range((unsigned int)fd + 1, ~0U, 0);
 		run_helper(hook, fd);
 	}

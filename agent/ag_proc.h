@@ -35,13 +35,11 @@ struct ag_proc_runtime {
 
 struct ag_proc_stat {
 	char state;
-	uint64_t n_min_faults, n_maj_faults;
+	uint64_t n_maj_faults;
 	uint32_t n_threads;
 	int processor;
 	uint32_t flags;
 	uint32_t policy; // SCHED_*
-	uint64_t start_ticks;
-	uint64_t cpu_ticks; // utime + stime
 	char comm[16];
 };
 

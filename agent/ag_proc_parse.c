@@ -41,12 +41,8 @@ int ag_proc_parse_runtime(const char *text, struct ag_proc_runtime *out_runtime)
 enum {
 	F_STATE = 3,
 	F_FLAGS = 9,
-	F_MIN_FAULTS = 10,
 	F_MAJ_FAULTS = 12,
-	F_UTIME = 14,
-	F_STIME = 15,
 	F_THREADS = 20,
-	F_START = 22,
 	F_PROCESSOR = 39,
 	F_POLICY = 41,
 	F_END = 42,
@@ -75,11 +71,8 @@ int ag_proc_parse_stat(const char *text, struct ag_proc_stat *out_stat)
 			return -EBADMSG;
 	}
 	out_stat->flags = (uint32_t)values[F_FLAGS];
-	out_stat->n_min_faults = values[F_MIN_FAULTS];
 	out_stat->n_maj_faults = values[F_MAJ_FAULTS];
-	out_stat->cpu_ticks = values[F_UTIME] + values[F_STIME];
 	out_stat->n_threads = (uint32_t)values[F_THREADS];
-	out_stat->start_ticks = values[F_START];
 	out_stat->processor = (int)values[F_PROCESSOR];
 	out_stat->policy = (uint32_t)values[F_POLICY];
 	return 0;

@@ -116,17 +116,14 @@ int ag_sample_take(pid_t tid, struct ag_sample_set *out_set)
 }
 
 uint32_t ag_sample_top(const struct ag_sample_set *set, uint64_t begin_ns, uint64_t end_ns,
-		       const struct ag_sample_function **out_function, uint32_t *out_n,
-		       uint32_t *out_n_kernel)
+		       const struct ag_sample_function **out_function, uint32_t *out_n)
 {
-	uint32_t counts[AG_SAMPLE_FUNCTIONS + 1] = {0}, i, top = AG_SAMPLE_FUNCTIONS, n = 0,
-					      n_kernel = 0;
+	uint32_t counts[AG_SAMPLE_FUNCTIONS + 1] = {0}, i, top = AG_SAMPLE_FUNCTIONS, n = 0;
 
 	for (i = 0; i < set->n_samples; i++) {
 		if (set->samples[i].time_ns < begin_ns || set->samples[i].time_ns > end_ns)
 			continue;
 		n++;
-		n_kernel += set->samples[i].is_kernel;
 		counts[set->samples[i].function]++;
 	}
 	for (i = 0; i < set->n_functions; i++)
@@ -134,6 +131,5 @@ uint32_t ag_sample_top(const struct ag_sample_set *set, uint64_t begin_ns, uint6
 			top = i;
 	*out_function = top < AG_SAMPLE_FUNCTIONS ? &set->functions[top] : NULL;
 	*out_n = n;
-	*out_n_kernel = n_kernel;
 	return top < AG_SAMPLE_FUNCTIONS ? counts[top] : 0;
 }

@@ -46,10 +46,9 @@ int ag_sample_take(pid_t tid, struct ag_sample_set *out_set);
 void ag_sample_name(pid_t pid, struct ag_sample_set *set);
 
 // The most frequent function among the samples of a window. Returns its number of samples; *out_n
-// is the number of samples in the window and *out_n_kernel how many of them were in the kernel.
+// is the number of samples in the window.
 uint32_t ag_sample_top(const struct ag_sample_set *set, uint64_t begin_ns, uint64_t end_ns,
-		       const struct ag_sample_function **out_function, uint32_t *out_n,
-		       uint32_t *out_n_kernel);
+		       const struct ag_sample_function **out_function, uint32_t *out_n);
 
 // Is sampling allowed at all? 0 or negative errno.
 int ag_sample_probe(void);

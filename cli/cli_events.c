@@ -117,8 +117,8 @@ static int drain(struct follow *follow, struct pmdp_reader *reader, uint64_t *cu
 
 /*
  * A log that ends before what was printed is another one: the agent found its old one damaged, or
- * somebody removed it. Its numbers begin anew, and nothing of it was printed. Event number n has seq
- * n + 1, so the position behind the newest is its seq.
+ * somebody removed it. Its numbers begin anew, and nothing of it was printed. Event number n has
+ * seq n + 1, so the position behind the newest is its seq.
  */
 static void notice_new_log(struct follow *follow, struct pmdp_reader *reader)
 {

@@ -35,8 +35,8 @@ static double uptime_of(uint64_t start_ticks)
 }
 
 /*
- * As the agent and collectd's plugin have it: a switch that stopped cleanly has no threads that could
- * be dead; a thread that is not there any more is GONE, not DEAD.
+ * As the agent and collectd's plugin have it: a switch that stopped cleanly has no threads that
+ * could be dead; a thread that is not there any more is GONE, not DEAD.
  */
 static uint32_t state_of(const struct pmdp_reader *reader, const struct pmdp_look *look,
 			 bool is_dead, const struct cli_thread *thread)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cp_log.h"
+#include "pmdp_clock.h"
 #include "pmdp_incident.h"
 
 // An event reaches the ring before the table changes: a comparison in between is repeated after
@@ -175,6 +176,16 @@ static bool compare(struct cp_events *events, bool *is_changed, bool *is_full)
 	return is_whole;
 }
 
+// The agent's own clear was lost with its seq, and its numbers go on: what the plugin adds counts by
+// the time in microseconds, which no agent's count reaches and no later collectd gives again.
+static void number_own(struct cp_events *events, struct pmdp_incident *event)
+{
+	event->emitted_realtime_us = pmdp_realtime_now_us();
+	events->own_seq = event->emitted_realtime_us > events->own_seq ? event->emitted_realtime_us
+								       : events->own_seq + 1;
+	event->seq = events->own_seq;
+}
+
 static void clear_absent(struct cp_events *events)
 {
 	for (size_t i = events->book.n; i > 0; i--) {
@@ -185,7 +196,10 @@ static void clear_absent(struct cp_events *events)
 			continue;
 		event.phase = PMDP_PHASE_CLEAR;
 		event.severity = PMDP_SEVERITY_OKAY;
-		event.seq = events->last_seq;
+		event.state = 0;
+		number_own(events, &event);
+		if (pmdp_evidence_find(&event, "ongoing") != NULL)
+			pmdp_evidence_int(&event, "ongoing", 0);
 		snprintf(event.message, sizeof(event.message), "%s %s: no longer open at the agent",
 			 event.instance,
 			 event.thread_name[0] != 0 ? event.thread_name

@@ -24,6 +24,7 @@ struct cp_events {
 	struct pmdp_reader *reader; // NULL: no segment
 	uint64_t cursor;
 	uint64_t last_seq;
+	uint64_t own_seq;     // of the newest clear made here
 	uint64_t sync_due_ns; // 0: the book agrees with the agent's table
 	bool is_primed;       // history was skipped once
 	struct cp_book book;  // open at the agent, as told

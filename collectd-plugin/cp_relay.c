@@ -47,7 +47,7 @@ struct cp_relay {
 	struct cp_own own;
 };
 
-struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns, bool is_touch_told)
+struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns)
 {
 	struct cp_relay *relay = calloc(1, sizeof(*relay));
 
@@ -55,7 +55,6 @@ struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns, boo
 		return NULL;
 	relay->instance = relay->events.instance = instance;
 	relay->begin_ns = relay->step_ns = now_ns;
-	relay->is_touch_told = is_touch_told;
 	if (cp_own_init(&relay->own, instance) < 0) {
 		free(relay);
 		return NULL;
@@ -72,6 +71,16 @@ void cp_relay_free(struct cp_relay *relay)
 	cp_events_fini(&relay->events);
 	cp_own_fini(&relay->own);
 	free(relay);
+}
+
+void cp_relay_set_touch_told(struct cp_relay *relay, bool is_touch_told)
+{
+	if (relay->is_touch_told == is_touch_told)
+		return;
+	relay->is_touch_told = is_touch_told;
+	// What was touched before it was watched for is looked for once.
+	relay->is_poked = is_touch_told;
+	relay->poll_due_ns = relay->stamp_due_ns = relay->open_due_ns = 0;
 }
 
 void cp_relay_poke(struct cp_relay *relay)

@@ -23,13 +23,14 @@
 
 struct cp_relay;
 
-// is_touch_told: cp_relay_poke() will be called; else events are polled for. NULL without memory.
-struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns, bool is_touch_told);
+struct cp_relay *cp_relay_new(struct cp_instance *instance, uint64_t now_ns); // NULL without memory
 // Also removes INSTANCE.relay. Accepts NULL.
 void cp_relay_free(struct cp_relay *relay);
 
 // Do what is due. Returns the CLOCK_MONOTONIC time of the next call.
 uint64_t cp_relay_step(struct cp_relay *relay, uint64_t now_ns);
 
+// Will cp_relay_poke() be called from now on? Else, as at first, events are polled for.
+void cp_relay_set_touch_told(struct cp_relay *relay, bool is_touch_told);
 // The agent's file was touched: read at once.
 void cp_relay_poke(struct cp_relay *relay);

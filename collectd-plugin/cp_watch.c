@@ -94,9 +94,11 @@ static uint64_t step_all(uint64_t now_ns)
 		uint64_t next;
 
 		if (instance->relay == NULL)
-			instance->relay = cp_relay_new(instance, now_ns, watch.touch_wd >= 0);
+			instance->relay = cp_relay_new(instance, now_ns);
 		if (instance->relay == NULL)
 			continue;
+		// The folder may come after collectd, and go again.
+		cp_relay_set_touch_told(instance->relay, watch.touch_wd >= 0);
 		next = cp_relay_step(instance->relay, now_ns);
 		due = next < due ? next : due;
 	}

@@ -52,8 +52,8 @@ const struct pmdp_evidence *pmdp_evidence_find(const struct pmdp_incident *incid
  */
 void pmdp_incident_compose(struct pmdp_incident *incident);
 
-// Make a struct found in a segment safe to render: terminate strings, clamp numbers and counts, keep the
-// first of a key of evidence.
+// Make a struct found in a segment safe to render: terminate strings, clamp numbers and counts,
+// keep the first of a key of evidence.
 void pmdp_incident_sanitize(struct pmdp_incident *incident);
 
 // "2026-11-30T13:00:00.123456 FAILURE raise default-... pmd-stall: MESSAGE", local time. Returns out.
@@ -95,9 +95,9 @@ void pmdp_incident_log_alive(struct pmdp_incident_log *log);
  * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open incidents
  * (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there; CLEAR removes it.
  * seq and emitted_realtime_us are filled in. seq goes on from one agent to the next: event number n of
- * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring, and the incident
- * gets the next slot that is free: a reader that finds the table full can't tell from it what is not open.
- * Allocates only then. Never blocks.
+ * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring, and the
+ * incident gets the next slot that is free: a reader that finds the table full can't tell from it what
+ * is not open. Allocates only then. Never blocks.
  */
 void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incident *incident);
 
@@ -105,6 +105,6 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 uint32_t pmdp_incident_log_slots(const struct pmdp_incident_log *log);
 const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident_log *log,
 						      uint32_t slot);
-// How many incidents found no free slot: while they have none, an agent that comes next won't know them.
+// How many incidents found no free slot. While they have none, the next agent won't know them.
 uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log);
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log);

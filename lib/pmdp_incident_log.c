@@ -22,7 +22,7 @@
 #include "pmdp_shm.h"
 
 #define DEFAULT_N_EVENTS 512
-// Of a switch with 64 PMDs and 256 ports all can be open: two a PMD, one a port, a few of the whole.
+// With 64 PMDs and 256 ports all can be open: two a PMD, one a port, a few of the whole switch.
 #define DEFAULT_N_INCIDENTS 512
 #define SUFFIX "incidents"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * JSON of the product's nouns, written with yajl. Keys are a contract (docs/interfaces.md).
+ * JSON of the product's nouns, written with yajl. Keys are a contract: they may be added to, but
+ * not renamed.
  *
  * The caller owns the yajl_gen and opens and closes the surrounding document. Invalid UTF-8 in a
  * string is replaced, never passed on. Functions return 0 or -EIO (the generator refused).

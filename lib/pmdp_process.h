@@ -23,7 +23,7 @@
 int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out_start_ticks,
 		      uint64_t *out_n_threads);
 
-// Does /proc hide this process from us (hidepid=, ProtectProc=)? Then what is not there tells nothing.
+// Does /proc hide this process (hidepid=, ProtectProc=)? Then what is not there tells nothing.
 bool pmdp_process_is_hidden(uint32_t pid);
 
 // Start time of the calling thread. 0 or -errno.
@@ -34,8 +34,9 @@ int pmdp_process_thread_start(uint64_t *out_start_ticks);
 int pmdp_process_alive(uint32_t pid, uint64_t start_ticks);
 
 /*
- * The users of the installed services are believed without being configured, each for what it writes: the
- * switch for rings (suffix NULL or "ring"), the agent for incidents. Only root makes users.
+ * The users of the installed services are believed without being configured, each for what it
+ * writes: the switch for rings (suffix NULL or "ring"), the agent for incidents. Only root makes
+ * users.
  */
 bool pmdp_process_is_service(uid_t uid, const char *suffix);
 

@@ -41,9 +41,9 @@ static int find_group(const char *name, gid_t *out_gid)
 }
 
 /*
- * Whose folder is it? Who owns it, or may rename in it, can put another file under our name: its owner
- * must be root, oneself, the believed publisher or the user of an installed service, and what everybody
- * may write must have the sticky bit. The default of an ordinary user is a name that anybody can guess.
+ * Whose folder is it? Who owns it, or may rename in it, can put another file under our name: its
+ * owner must be root, oneself, the believed publisher or the user of an installed service, and what
+ * everybody may write must have the sticky bit. An ordinary user's default is easily guessed.
  */
 static int check_rundir(int fd, const struct pmdp_segment_opts *opts)
 {

@@ -69,7 +69,7 @@ static const char *source_type_of(uint32_t kind)
 	}
 }
 
-// Names of additional() beside the evidence's: a name that stands twice means another thing to each reader.
+// Names of additional() beside the evidence's. One that stands twice is read in two ways.
 static bool is_taken(const char *key)
 {
 	static const char *const names[] = {

@@ -107,8 +107,8 @@ uint32_t pmdp_watch_lane_state(const struct pmdp_watch *watch, uint32_t lane); /
 uint64_t pmdp_watch_since_realtime_us(const struct pmdp_watch *watch); // of the present status
 
 /*
- * Is the thread of a lane still in its process? 1 yes; 0: it left, or its number is another thread's by
- * now. -EXDEV: another pid namespace; -EACCES: /proc hides it (hidepid=, ProtectProc=); -errno of reading
- * /proc: it can't be known. Needs no watch: for who looks once.
+ * Is the thread of a lane still in its process? 1 yes; 0: it left, or its number is another thread's
+ * by now. -EXDEV: another pid namespace; -EACCES: /proc hides it (hidepid=, ProtectProc=); -errno of
+ * reading /proc: it can't be known. Needs no watch: for who looks once.
  */
 int pmdp_watch_thread_alive(const struct pmdp_reader *reader, const struct pmdp_lane_body *body);

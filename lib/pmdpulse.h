@@ -108,8 +108,8 @@ struct pmdp_publisher_opts {
  * opts may be NULL.
  * -EINVAL   bad instance name, count out of bounds, or tsc_hz given where the TSC is not invariant
  * -ENOTSUP  the folder is not on a tmpfs (a beat would fault and sleep with the disk)
- * -EPERM    the folder is a stranger's (not root's, one's own or an installed service's), a symbolic
- *           link, or writable for all without the sticky bit
+ * -EPERM    the folder is a stranger's (not root's, one's own or an installed service's), a
+ *           symbolic link, or writable for all without the sticky bit
  * -ENOSPC   the tmpfs has no room for the whole segment (posix_fallocate)
  * -EEXIST   another living process publishes this instance
  * -errno    of mkdir, open, fchown, fchmod, mmap, rename

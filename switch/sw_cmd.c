@@ -107,13 +107,6 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-bool sw_cmd_is_change(const char *name)
-{
-	const struct command *command = find(name);
-
-	return command && command->kind == CHANGES;
-}
-
 int sw_cmd_run(struct sw_switch *sw, const char *name, int argc, const char *const *argv,
 	       yajl_gen gen, struct sw_error *err)
 {

@@ -25,6 +25,3 @@ struct sw_cmd_call {
 // written to gen is to be thrown away; on success it is exactly one value.
 int sw_cmd_run(struct sw_switch *sw, const char *name, int argc, const char *const *argv,
 	       yajl_gen gen, struct sw_error *err);
-
-// Does the command change something, so that it has a place in a start-up file?
-bool sw_cmd_is_change(const char *name);

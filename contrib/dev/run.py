@@ -16,9 +16,11 @@ import demo
 import stack as stacks
 from stack import INSTANCE, say
 
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
 
 class Stopped(Exception):
-    """SIGINT or SIGTERM."""
+    """One of SIGNALS."""
 
 
 def on_signal(_signum, _frame):
@@ -70,6 +72,20 @@ def watch(stack, duration):
             f"{(last - first) / (time.monotonic() - begin) / 1e6:.3f} Mpps on average")
 
 
+def play(stack, duration, is_demo):
+    """Start, then watch or play the demo; the exit code."""
+    if is_demo:
+        demo.check_rights()
+    stacks.start(stack)
+    # Where the command looks by itself, nothing need be said.
+    where = "" if stack.rundir == stacks.product_rundir() else f"PMDPULSE_RUNDIR={stack.rundir} "
+    say(f"look around with: {where}{os.path.relpath(stack.build)}/pmdpulse status")
+    if is_demo:
+        return demo.play(stack)
+    watch(stack, duration)
+    return 0
+
+
 def main():
     build = os.path.abspath(os.environ.get("BUILD") or "build")
     try:
@@ -79,27 +95,23 @@ def main():
         sys.exit(1)
     is_demo = sys.argv[1:] == ["demo"]
 
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, on_signal)
     stack = stacks.Stack(build)
-    status = 0
+    status = 1
     try:
-        if is_demo:
-            demo.check_rights()
-        stacks.start(stack)
-        # Where the command looks by itself, nothing need be said.
-        where = "" if stack.rundir == stacks.product_rundir() else f"PMDPULSE_RUNDIR={stack.rundir} "
-        say(f"look around with: {where}{os.path.relpath(build)}/pmdpulse status")
-        if is_demo:
-            status = demo.play(stack)
-        else:
-            watch(stack, duration)
+        status = play(stack, duration, is_demo)
     except Stopped:
         say("stopping")
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if not stack.stop():
-        status = 1
+        status = 0
+    except (OSError, subprocess.SubprocessError) as error:
+        say(f"{error}")
+    finally:  # whatever happened, nothing stays behind
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        if not stack.stop():
+            status = 1
     sys.exit(status)
 
 

@@ -100,12 +100,12 @@ class Stack:
 
     def ask(self, *argv):
         """A command of pmdpulse with -j: its document, or None."""
-        out = subprocess.run(
-            [os.path.join(self.build, "pmdpulse"), "--rundir", self.rundir, "-i", INSTANCE, "-j", *argv],
-            capture_output=True, text=True, timeout=10, check=False)
         try:
+            out = subprocess.run(
+                [os.path.join(self.build, "pmdpulse"), "--rundir", self.rundir, "-i", INSTANCE, "-j", *argv],
+                capture_output=True, text=True, timeout=10, check=False)
             return json.loads(out.stdout) if out.returncode == 0 else None
-        except ValueError:
+        except (ValueError, subprocess.TimeoutExpired):
             return None
 
     def agent_follows(self):
@@ -145,7 +145,7 @@ class Stack:
         """Clean stop in reverse order; what does not end in time is killed and told."""
         clean = True
         for name in reversed(list(self.processes)):
-            process = self.processes.pop(name)
+            process = self.processes[name]
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
             try:
@@ -153,6 +153,7 @@ class Stack:
             except subprocess.TimeoutExpired:
                 process.kill()
                 rc = process.wait()
+            del self.processes[name]  # only now: a signal in between must not let it go
             if rc != 0:
                 say(f"{name} ended with status {rc}, see {self.path(name)}.log")
                 clean = False

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real agent against a small publisher whose threads stall, doze, end or die on command."""
 
+import contextlib
+import json
 import os
+import socket
 import subprocess
 import time
 
@@ -345,6 +348,24 @@ def test_found_instance_of_another_agent_is_left_to_it(start_agent, start_publis
     instances = request(f"{rundir}/green.agent.ctl", "status")["data"]["instances"]
     assert instances == ["default", "green"]
     assert every.err().count("another agent") == 1
+
+
+def test_idle_connections_lock_nobody_out(start_agent, rundir):
+    """More than the agent keeps: the one silent longest makes room, the others stay."""
+    start_agent()
+    path = f"{rundir}/default.agent.ctl"
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(16)]
+        for sock in idle:
+            sock.settimeout(5)
+            sock.connect(path)
+        idle[0].sendall(b'{"id": 1, "cmd": "version"}\n')
+        assert json.loads(idle[0].recv(65536))["ok"]
+        assert request(path, "status")["ok"]
+        assert idle[1].recv(1) == b""  # silent longest: the first has spoken since
+        for sock in [idle[0], *idle[2:]]:
+            sock.sendall(b'{"id": 2, "cmd": "version"}\n')
+            assert json.loads(sock.recv(65536))["ok"]
 
 
 def test_second_agent_of_an_instance_is_refused(start_agent, rundir, run):

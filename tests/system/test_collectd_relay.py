@@ -397,3 +397,31 @@ def test_status_file(relay, rundir):
     wait_for(lambda: relaying()["relaying"], what=relaying)
     assert daemon.stop() == 0
     assert relaying() is None
+
+
+def wakes_of(daemon, thread):
+    """How often the threads of that name have waited so far."""
+    total = 0
+    for task in os.listdir(f"/proc/{daemon.pid}/task"):
+        with open(f"/proc/{daemon.pid}/task/{task}/status", encoding="ascii", errors="replace") as file:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        if fields["Name"] == thread:
+            total += int(fields["voluntary_ctxt_switches"])
+    return total
+
+
+def test_folder_that_comes_after_collectd_is_not_polled(start_collectd, start_agent, start_publisher, rundir):
+    os.rmdir(rundir)
+    daemon = start_collectd()
+    daemon.wait_log("Initialization complete")
+    os.mkdir(rundir, 0o755)
+    publisher = start_publisher(lanes=["p1"], interval=INTERVAL_MS)
+    agent = start_agent()
+    agent.wait_alive(1)
+    daemon.wait_value(RELAYING, lambda v: v == 1)
+    publisher.do("stall p1 200")
+    daemon.wait_notification(kind="pmd-stall", phase="clear")
+    before = wakes_of(daemon, "pmdpulse look")
+    assert before > 0
+    time.sleep(1)  # the measured time
+    assert wakes_of(daemon, "pmdpulse look") - before < 100

@@ -43,11 +43,8 @@ static void test_ag_proc_stat(void **state)
 	assert_int_equal(ag_proc_parse_stat(text, &stat), 0);
 	assert_string_equal(stat.comm, "a) R (b)");
 	assert_int_equal(stat.state, 'S');
-	assert_int_equal(stat.n_min_faults, 11);
 	assert_int_equal(stat.n_maj_faults, 33);
-	assert_int_equal(stat.cpu_ticks, 55 + 66);
 	assert_int_equal(stat.n_threads, 3);
-	assert_int_equal(stat.start_ticks, 987654);
 	assert_int_equal(stat.processor, 1);
 	assert_int_equal(stat.policy, 1);
 	assert_int_equal(ag_proc_parse_stat("1234 (x", &stat), -EBADMSG);
@@ -72,7 +69,7 @@ static void test_ag_proc_self(void **state)
 	assert_int_equal(status.state, 'R');
 	assert_int_equal(ag_proc_read_runtime(&thread, &before), 0);
 	assert_int_equal(ag_proc_read_stat(&thread, &stat), 0);
-	assert_true(stat.start_ticks > 0);
+	assert_int_equal(stat.state, 'R');
 	assert_int_equal(ag_proc_read_runtime(&thread, &after), 0);
 	assert_true(after.ran_ns >= before.ran_ns);
 	ag_proc_read_wchan(&thread, wchan, sizeof(wchan));

@@ -438,6 +438,23 @@ static void test_hook_gets_json_on_stdin(void **state)
 	assert_string_equal(content(out), "{\"id\":\"a-1-1\"}\n");
 }
 
+// A hook that held the helper's socket could read events and keep the helper from ending.
+static void test_hook_holds_nothing_of_the_agent(void **state)
+{
+	struct fixture *f = *state;
+	char out[128];
+
+	write_hook(f, "for fd in 0 1 2 3 4 5 6 7 8 9; do "
+		      "[ -e /proc/$$/fd/$fd ] && echo $fd; done > fds; exit 0");
+	assert_int_equal(ag_hook_open(&f->loop, f->path, 5000, &f->sink), 0);
+	put(f, "{}");
+	f->wanted = 1;
+	assert_true(run_until(f, hooks_over));
+	assert_int_equal(stats_of(f).n_written, 1);
+	snprintf(out, sizeof(out), "%s/fds", f->dir);
+	assert_string_equal(content(out), "0\n1\n2\n");
+}
+
 static void test_hook_that_runs_too_long_is_ended(void **state)
 {
 	struct fixture *f = *state;
@@ -534,6 +551,7 @@ int main(void)
 		TEST(test_journal_that_is_stuck_does_not_block),
 		TEST(test_journal_that_is_absent),
 		TEST(test_hook_gets_json_on_stdin),
+		TEST(test_hook_holds_nothing_of_the_agent),
 		TEST(test_hook_that_runs_too_long_is_ended),
 		TEST(test_hook_that_fails_is_counted),
 		TEST(test_hook_flood_is_bounded_and_counted),

@@ -298,6 +298,49 @@ static void test_numbers_that_begin_anew(void **state)
 	assert_int_equal(told[4].severity, PMDP_SEVERITY_OKAY);
 }
 
+// What the plugin clears by itself is an event of its own: emitted now, over, with a seq of its own.
+static void test_own_clears_are_new_events(void **state)
+{
+	struct pmdp_incident incident;
+	uint64_t begin_us;
+	char path[512];
+
+	(void)state;
+	attach();
+	cp_events_sync(&events, 1);
+	for (size_t n = 0; n < 2; n++) {
+		pmdp_incident_init(&incident, "unit", PMDP_KIND_PMD_STALL, PMDP_PHASE_RAISE);
+		incident.severity = PMDP_SEVERITY_FAILURE;
+		incident.state = PMDP_STATE_MISSING;
+		pmdp_evidence_int(&incident, "ongoing", 1);
+		pmdp_incident_log_publish(log_, &incident);
+	}
+	cp_events_pump(&events, 1);
+	assert_int_equal(n_told, 2);
+	pmdp_incident_log_close(log_);
+	assert_int_equal(pmdp_path(rundir, "unit", "incidents", path, sizeof(path)), 0);
+	assert_int_equal(remove(path), 0);
+	open_log(16);
+	cp_events_detach(&events);
+	attach();
+	begin_us = pmdp_realtime_now_us();
+	cp_events_sync(&events, 2);
+	assert_int_equal(n_told, 4);
+	for (size_t i = 2; i < 4; i++) {
+		assert_int_equal(told[i].phase, PMDP_PHASE_CLEAR);
+		assert_int_equal(told[i].state, 0);
+		assert_true(told[i].emitted_realtime_us >= begin_us);
+		assert_int_equal(pmdp_evidence_find(&told[i], "ongoing")->integer, 0);
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(told[i].seq, told[k].seq);
+	}
+	assert_true(told[3].seq > told[2].seq);
+	// The agent's next event is no old one for that.
+	stall(0, PMDP_PHASE_RAISE);
+	assert_int_equal(cp_events_pump(&events, 3), 1);
+	assert_int_equal(n_told, 5);
+}
+
 static void test_unselected_threads_are_counted_but_not_told(void **state)
 {
 	struct pmdp_incident incident;
@@ -328,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loss_between_two_agents_is_counted, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_numbers_that_begin_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_clears_are_new_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unselected_threads_are_counted_but_not_told,
 						setup, teardown),
 	};
