@@ -138,8 +138,10 @@ check-system: all tools $(switch_hooks)
 	@$(run_tests) --pytest tests/system --pytest-args='$(PYTEST_ARGS)'
 
 ifneq ($(filter thread,$(SANITIZE)),)
+# One thread that looks at other processes, in real time: nothing for this sanitizer.
 check: unit stress
-	@$(run_tests) --side-by-side='$(unit_programs)' $(stress_programs) $(foreign_programs)
+	@$(run_tests) --side-by-side='$(filter-out %/test_watch $(BUILD)/tests/unit/test_watch_%,$(unit_programs))' \
+		$(stress_programs) $(foreign_programs)
 else
 check: all tests lint-rules-self-test
 	@$(deps_script) build run test

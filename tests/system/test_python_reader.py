@@ -103,13 +103,13 @@ def test_every_state(rundir, start_publisher, start_agent):
     publisher.do("exit ended")
     publisher.do("die silent")
     wait_for(lambda: {t["name"]: t["state"] for t in READER.read_health(rundir, "default")[0]["threads"]} ==
-             {"alive": "ALIVE", "sleeping": "SLEEP", "dozing": "DOZING", "late": "ALIVE", "silent": "DEAD",
+             {"alive": "ALIVE", "sleeping": "SLEEP", "dozing": "DOZING", "late": "ALIVE", "silent": "GONE",
               "c": "ALIVE"}, what=lambda: READER.read_health(rundir, "default"))
     publisher.do("stall late 1200")
     publisher.done("late")
     agent.events.wait(kind="pmd-stall", phase="clear", thread="late")
     publisher.pause()
-    wait_for(lambda: all(t["state"] in ("DEAD", "SLEEP", "DOZING") for t in
+    wait_for(lambda: all(t["state"] in ("DEAD", "GONE", "SLEEP", "DOZING") for t in
                          READER.read_health(rundir, "default")[0]["threads"]), what="all to be late")
     health = assert_same(rundir)
     assert health["agent"]["state"] == "up" and health["switch"]["state"] == "up"
