@@ -19,6 +19,11 @@ def batch(way):
             f"clamp_min({per('instance, thread', f'thread_{way}_batches_total')}, 1e-9)")
 
 
+def passes_by_thread():
+    return (f"clamp_min({per('instance, thread', 'thread_hits_packets_total')} + "
+            f"{per('instance, thread', 'thread_misses_packets_total')}, 1e-9)")
+
+
 def now(b):
     b.row("Now")
     b.stat("State", "The worst of the switches chosen.", Query("sw_status", "max(<switch_status>)"),
@@ -58,9 +63,11 @@ def traffic(b):
             [Query("sw_port_rx_bytes", per("instance, port", "port_rx_bytes_total"), "{{instance}} {{port}} in"),
              Query("sw_port_tx_bytes", per("instance, port", "port_tx_bytes_total"), "{{instance}} {{port}} out")], unit="Bps",
             no_value="no port")
-    b.graph("Received and sent by thread", "Packets a second of each thread.",
+    b.graph("Received and sent by thread", "Packets a second of each thread. Copies are packets that actions "
+            "made: with them, more goes out than came in.",
             [Query("sw_thread_rx", per("instance, thread", "thread_rx_packets_total"), "{{instance}} {{thread}} received"),
-             Query("sw_thread_tx", per("instance, thread", "thread_tx_packets_total"), "{{instance}} {{thread}} sent")],
+             Query("sw_thread_tx", per("instance, thread", "thread_tx_packets_total"), "{{instance}} {{thread}} sent"),
+             Query("sw_thread_copies", per("instance, thread", "thread_copies_packets_total"), "{{instance}} {{thread}} copies")],
             unit="pps", no_value="no thread")
     b.graph("Busy share", "Busy share of the time that a thread polled.",
             [Query("sw_busy", 'sum by (instance, thread) (rate(<thread_time_seconds|mode="busy">[$__rate_interval])) '
@@ -87,6 +94,34 @@ def caches(b):
              Query("sw_misses", "sum(rate(<thread_misses_packets_total>[$__rate_interval]))", "upcalls"),
              Query("sw_lost", "sum(rate(<thread_lost_packets_total>[$__rate_interval]))", "failed upcalls")],
             unit="pps", no_value="no thread")
+    b.graph("Run hits", "Share of the passes that took over the result of the packet before. They are among "
+            "the hits of the caches. 0 without traffic.",
+            [Query("sw_run_hits", f"{per('instance, thread', 'thread_run_hits_packets_total')} / {passes_by_thread()}",
+                   "{{instance}} {{thread}}")], width=8, unit="percentunit", maximum=1, no_value="no thread")
+    b.graph("Cache entries", "Entries in use. EMC and SMC stay empty while a port's megaflows have one mask, "
+            "and the SMC while smc-enable is false.",
+            [Query("sw_cache_entries", "sum by (instance, thread, cache) (<thread_cache_entries>)",
+                   "{{instance}} {{thread}} {{cache}}")], width=8, no_value="no thread")
+    b.graph("Megaflows", "Flows of each thread's classifier, and those of them that a device marks.",
+            [Query("sw_megaflows", "sum by (instance, thread) (<thread_megaflows>)", "{{instance}} {{thread}} megaflows"),
+             Query("sw_marked", "sum by (instance, thread) (<thread_marked_megaflows>)", "{{instance}} {{thread}} marked")],
+            width=8, no_value="no thread")
+    b.graph("Subtables", "Masks of the megaflows over all input ports, and subtables visited for each packet "
+            "that hits or misses the megaflows: below 1 where one lookup serves a burst, 0 without such packets. "
+            "More visits cost more cycles a packet.",
+            [Query("sw_shapes", "sum by (instance, thread) (<thread_megaflow_shapes>)", "{{instance}} {{thread}} masks"),
+             Query("sw_visits", f"{per('instance, thread', 'thread_subtable_lookups_total')} / clamp_min("
+                   'sum by (instance, thread) (rate(<thread_hits_packets_total|cache="megaflow">[$__rate_interval])) + '
+                   f"{per('instance, thread', 'thread_misses_packets_total')}, 1e-9)",
+                   "{{instance}} {{thread}} visited")], width=8, no_value="no thread")
+    b.graph("Time in upcalls", "Share of a thread's time that upcalls and revalidation took; it is part of busy. "
+            "Much of it: many new flows, or rules that change often.",
+            [Query("sw_upcall_time", per("instance, thread", "thread_upcall_time_seconds"), "{{instance}} {{thread}}")],
+            width=8, unit="percentunit", no_value="no thread")
+    b.graph("Upcalls without a megaflow", "Packets a second that were translated one by one, because the "
+            "thread has as many megaflows (flow_limit) or a port as many masks (shapes) as it may.",
+            [Query("sw_not_installed", per("instance, thread, reason", "thread_not_installed_packets_total"),
+                   "{{instance}} {{thread}} {{reason}}")], width=8, unit="pps", no_value="no thread")
 
 
 def losses(b):

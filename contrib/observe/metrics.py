@@ -85,6 +85,15 @@ thread_in_flight_packets        gauge packets  received, not yet sent or dropped
 thread_rxqs                     gauge -        receive queues that it polls
 thread_incidents_total          count -        cleared, by cause and culprit                      cause,culprit
 thread_incident_time_seconds    gauge seconds  durations of cleared incidents, by cause and culprit  cause,culprit
+thread_run_hits_packets_total   count packets  hits that took over the result of the packet before
+thread_subtable_lookups_total   count -        subtables visited for megaflow hits and misses
+thread_upcall_time_seconds      gauge seconds  time in misses and revalidation, part of busy
+thread_not_installed_packets_total count packets misses without a new megaflow: flow_limit, shapes  reason
+thread_copies_packets_total     count packets  packets made by actions
+thread_cache_entries            gauge -        entries in use: emc, smc                           cache
+thread_megaflows                gauge -        flows of its classifier
+thread_marked_megaflows         gauge -        of these, those that a device marks
+thread_megaflow_shapes          gauge -        their distinct masks, over all input ports
 port_link                       gauge -        1 up, 0 down, -1 unknown
 port_admin                      gauge -        1 up, 0 down, -1 unknown
 port_ofport                     gauge -        OpenFlow port number

@@ -12,7 +12,8 @@ RANGED = ("rate", "irate", "increase", "changes")
 SELECTOR = re.compile(r'\b((?:collectd_|ALERTS\b|up\b)\w*)(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?(\[[^\]]*\])?')
 # Gauges by type that grow like counters: sums of seconds.
 SUMS = ("thread_stalled_seconds", "thread_gap_time_seconds", "thread_time_seconds", "switch_cpu_seconds",
-        "thread_incident_time_seconds", "incidents_time_seconds")
+        "thread_incident_time_seconds", "incidents_time_seconds",
+        "thread_upcall_time_seconds")
 
 
 def panels(dashboard):
