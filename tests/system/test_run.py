@@ -39,6 +39,9 @@ class Place:
         os.mkdir(self.rundir, 0o755)
         for name in PROGRAMS:
             os.symlink(built(name), os.path.join(self.build, name))
+        # collectd takes no plugin through a link.
+        os.unlink(os.path.join(self.build, "pmdpulse.so"))
+        shutil.copy(built("pmdpulse.so"), self.build)
         kept = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
         # RUNTIME_DIRECTORY, XDG_RUNTIME_DIR: where DPDK keeps its files.
         self.env = {**kept, "BUILD": self.build, "PYTHON": sys.executable, "HOME": base,
