@@ -45,6 +45,12 @@ _pmdpulse_column() {
 	timeout 2 "$@" -T 1 "$table" 2> /dev/null < /dev/null | awk 'NR > 1 { print $1 }'
 }
 
+# Those that the CPU of the running switch can use.
+_pmdpulse_implementations() {
+	timeout 2 "$@" -T 1 dpif-impl-get 2> /dev/null < /dev/null |
+		awk 'NF == 1 || /\(active\)$/ { print $1 }'
+}
+
 _pmdpulse() {
 	local cur=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]/#\~/$HOME}
 	local rundir='' instance='' command='' option='' value='' word i
@@ -128,13 +134,14 @@ _pmdpulse_arguments() {
 		fi
 		;;
 	top) [[ $last == -[dn] ]] || words=(-d -n) ;;
-	del-port) ((n == 0)) && mapfile -t words < <(_pmdpulse_column show "${ask[@]}") ;;
+	del-port | fdb-flush) ((n == 0)) && mapfile -t words < <(_pmdpulse_column show "${ask[@]}") ;;
 	add-port)
 		if ((n == 1)); then
 			words=(net_af_packet net_af_xdp net_memif net_null net_pcap net_ring net_tap
 				net_vhost net_virtio_user)
 		elif ((n > 1)) && [[ -z $key ]]; then
-			words=(ofport= n_rxq= n_txq= n_rxq_desc= n_txq_desc= mtu= tx-retries= mbufs=)
+			words=(ofport= n_rxq= n_txq= n_rxq_desc= n_txq_desc= mtu= tx-retries=
+				emc-insert-inv-prob= mbufs=)
 		fi
 		;;
 	add-flows | replace-flows)
@@ -152,12 +159,25 @@ _pmdpulse_arguments() {
 			words=("${words[@]/%/=}")
 		fi
 		;;
-	del-flows | dump-flows | add-flow)
+	del-flows | dump-flows | add-flow | trace)
 		if [[ $key == in_port ]]; then
 			mapfile -t words < <(_pmdpulse_column show "${ask[@]}")
 		elif ((n == 0)); then
 			words=(in_port=)
 			[[ $command == del-flows ]] && words+=(--strict)
+			[[ $command == dump-flows ]] && words+=(-m)
+		fi
+		;;
+	dpif-impl-set) ((n == 0)) && mapfile -t words < <(_pmdpulse_implementations "${ask[@]}") ;;
+	pmd-perf-show)
+		[[ $last == -it || $last == -ms || $last == -pmd ]] || words=(-nh -it -ms -pmd -j)
+		;;
+	pmd-perf-log) [[ $last == -pmd ]] || words=(-pmd -j) ;;
+	pmd-perf-log-set)
+		if ((n == 0)); then
+			words=(on off)
+		elif [[ $last != -[ba] && $last != -us ]]; then
+			words=(-b -a -us -e -ne)
 		fi
 		;;
 	*) [[ $cur == -* ]] && words=(-j) ;;

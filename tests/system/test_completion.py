@@ -84,6 +84,11 @@ def test_asks_the_running_switch(start_switch, rundir):
     assert offered("set enable-keepalive=f", rundir) == ["false"]
     assert offered("del-port ", rundir) == ["p1", "p2"]
     assert offered("dump-flows in_port=", rundir) == ["p1", "p2"]
+    assert offered("trace in_port=", rundir) == ["p1", "p2"]
+    assert offered("fdb-flush ", rundir) == ["p1", "p2"]
+    assert offered("dpif-impl-set ", rundir) == [
+        i["name"] for i in command.json("dpif-impl-get")["implementations"] if i["usable"]]
+    assert offered("pmd-perf-log-set o", rundir) == ["on", "off"]
     assert offered("-i default del-port p2 ", rundir) == []
 
 
