@@ -48,7 +48,7 @@ struct sw_pmd {
 	int core;
 	int numa;
 	uint32_t tid;
-	struct pmdp_lane *lane; // the PMD's, gone when it leaves; control uses the next two
+	struct pmdp_lane *lane;         // the PMD's, gone when it leaves; control uses the next two
 	const struct pmdp_hot_shm *hot; // in the segment, as long as the publisher lives
 	const struct pmdp_lane_shm *shm;
 	struct sw_flow_stats *flow_stats;
