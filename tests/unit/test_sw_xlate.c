@@ -125,8 +125,7 @@ static void test_xlate_sets_hide_the_packet(void **state)
 		"table=3,dl_vlan=7,actions=in_port",
 		"in_port=4,actions=resubmit(9,4),output:4,output:9",
 		"table=4,in_port=9,actions=output:4",
-		"in_port=5,udp,actions=mod_tp_dst:7,mod_tp_dst:8,output(port=1,max_len=60),"
-		"recirc(table=5),",
+		"in_port=5,udp,actions=mod_tp_dst:7,mod_tp_dst:8,output(port=1,max_len=60),recirc(table=5),",
 		"table=5,udp,tp_dst=8,actions=flood",
 		"in_port=6,ip,actions=mod_nw_ttl:1,2,dec_ttl,3",
 		"in_port=7,actions=resubmit(,7)",
