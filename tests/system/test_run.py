@@ -22,6 +22,8 @@ from lib.wait import wait_for
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 PROGRAMS = ("pmdpulse", "pmdpulse-agent", "pmdpulse-switch", "pmdpulse.so", "config.mk", "tests/tools/hog")
 NOBODY = 65534
+# Under nohup the signal is ignored, and run.py leaves it so.
+HANGS_UP = ("env", "--default-signal=HUP")
 
 pytestmark = [
     pytest.mark.skipif(not os.path.exists(built("pmdpulse-switch")), reason="no switch is built"),
@@ -118,7 +120,7 @@ def test_demo(need_root, place):
 
 
 def test_terminal_that_closes_stops_all(place, run):
-    job = run([f"{SOURCE}/contrib/dev/run.sh"], env=place.env, name="run")
+    job = run([*HANGS_UP, f"{SOURCE}/contrib/dev/run.sh"], env=place.env, name="run")
     wait_for(lambda: "look around with" in job.out(), 60, lambda: f"the start:\n{job.out()}{job.err()}")
     assert job.stop(signal.SIGHUP, 30) == 0, job.out()
     assert not place.left()
@@ -148,7 +150,7 @@ def test_hangup_in_the_start_stops_all(place, run):
                        "while :; do sleep 0.1; done\n")
         os.chmod(path, 0o755)
     env = {**place.env, "PATH": f"{place.build}:{os.environ['PATH']}"}
-    job = run([f"{SOURCE}/contrib/dev/run.sh"], env=env, name="run")
+    job = run([*HANGS_UP, f"{SOURCE}/contrib/dev/run.sh"], env=env, name="run")
     for name in ("pmdpulse-agent", "pmdpulse-switch", "collectd"):
         wait_for(lambda name=name: os.path.exists(f"{place.base}/{name}.up"), what=f"the start of {name}")
     assert len(place.left()) >= 3

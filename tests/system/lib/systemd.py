@@ -9,6 +9,7 @@ with it: run a command, copy files, steer units, read the journal.
         machine.journal(PMDP_KIND="pmd-stall")
 """
 
+import functools
 import glob
 import json
 import os
@@ -33,7 +34,15 @@ def missing():
             return f"{program} is not installed (package {package})"
     if os.environ.get("SANITIZE"):
         return "the units' sandbox refuses what a sanitizer does at start"
-    return ""
+    return does_not_boot()
+
+
+@functools.cache
+def does_not_boot():
+    """Why a container with nothing of ours in it does not boot here (a chroot, fewer rights), or ""."""
+    done = subprocess.run([SCRIPT, "true"], capture_output=True, text=True, timeout=2 * BOOT_TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, check=False)
+    return "" if done.returncode == 0 else f"no container boots here: {' '.join(done.stderr.split())}"
 
 
 def staged(folder):
