@@ -24,8 +24,10 @@ static char error[PMDP_SETTINGS_ERROR_BYTES];
 
 static void write_file(const char *name, const char *text, mode_t mode)
 {
-	FILE *file = fopen(test_dir_path(name), "w");
+	FILE *file;
 
+	unlink(test_dir_path(name)); // an earlier one may be closed to its owner
+	file = fopen(test_dir_path(name), "w");
 	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
