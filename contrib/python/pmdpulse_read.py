@@ -42,8 +42,8 @@ class Segment:
     """One attached file: steps 1 to 6 of the page."""
 
     def __init__(self, path, kind, service):
-        self.fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        st = os.fstat(self.fd)
+        self.file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb", 0)
+        st = os.fstat(self.file.fileno())
         trusted = {0, os.geteuid()} | {user.pw_uid for user in pwd.getpwall() if user.pw_name == service}
         demand(st.st_mode >> 12 == 0o10 and st.st_uid in trusted, "no regular file of a trusted user")
         demand(st.st_size >= 1024 and self.read(0, 8) == b"PMDPULSE", "too short, or wrong magic")
@@ -76,7 +76,7 @@ class Segment:
         demand(10**6 <= self.hz <= 10**11, "a beat clock of unbelievable frequency")
 
     def read(self, offset, size):
-        data = os.pread(self.fd, size, offset)
+        data = os.pread(self.file.fileno(), size, offset)
         demand(len(data) == size, "the file was truncated")
         return data
 
@@ -121,7 +121,7 @@ class Segment:
             is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
             return int(fields[19]) == self.start_ticks and not is_zombie
         ask = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        return struct.unpack_from("h", fcntl.fcntl(self.fd, 36, ask))[0] != fcntl.F_UNLCK  # F_OFD_GETLK
+        return struct.unpack_from("h", fcntl.fcntl(self.file, 36, ask))[0] != fcntl.F_UNLCK  # F_OFD_GETLK
 
     def state(self, slot, now_ns):
         interval_ns = min(max(self.interval_ns or 50 * 10**6, 10**6), 3600 * NS)
