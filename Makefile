@@ -162,7 +162,7 @@ bench: all tools bench-programs
 	@$(script_env) tests/bench/run.sh
 
 deps:
-	@$(deps_script) build run test bench lint fuzz deb
+	@$(deps_script) build run test bench lint fuzz
 
 clean:
 	rm -rf $(BUILD)
