@@ -11,6 +11,7 @@ import time
 import pytest
 
 from lib.flow_switch import PMD_CORE, FlowSwitch, Refused
+from lib.keys import read_pcap, write_pcap
 from lib.process import built
 from lib.switch import NULL_PORTS
 from lib.wait import holds_for, wait_for
@@ -44,24 +45,6 @@ def tcp(dst, port):
 
 
 ARP = MACS + b"\x08\x06" + bytes.fromhex("0001080006040001") + bytes(20)
-
-
-def write_pcap(path, frames):
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
-        for frame in frames:
-            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-
-
-def read_pcap(path):
-    with open(path, "rb") as file:
-        data = file.read()[24:]
-    frames = []
-    while len(data) >= 16:
-        length = struct.unpack("<IIII", data[:16])[2]
-        frames.append(data[16:16 + length])
-        data = data[16 + length:]
-    return frames
 
 
 def replay(start, folder, frames, rules):
