@@ -26,9 +26,9 @@ static inline uint64_t tags_of(const uint8_t *frame, uint32_t n)
 
 	if (likely(n == 0))
 		return 0;
-	first = sw_common_load16(frame + 14) | RTE_BE16(0x1000);
+	first = sw_load16(frame + 14) | RTE_BE16(0x1000);
 	if (n > 1)
-		second = sw_common_load16(frame + 18) | RTE_BE16(0x1000);
+		second = sw_load16(frame + 18) | RTE_BE16(0x1000);
 	return first << 16 | second << 32;
 }
 

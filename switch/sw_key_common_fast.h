@@ -9,10 +9,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_byteorder.h>
+
+#include "sw_load_fast.h"
 
 #define SW_COMMON_LEAST_BYTES 42 // Ethernet, IPv4, UDP
 
@@ -23,22 +24,6 @@ struct sw_common {
 	bool is_ip6;
 	uint16_t tcp_flags; // as in the key
 };
-
-static inline uint16_t sw_common_load16(const uint8_t *p)
-{
-	uint16_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-static inline uint64_t sw_common_load64(const uint8_t *p)
-{
-	uint64_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
 
 static inline bool sw_common_l4(const uint8_t *frame, uint8_t proto, uint32_t bytes,
 				struct sw_common *to)
@@ -52,23 +37,23 @@ static inline bool sw_common_l4(const uint8_t *frame, uint8_t proto, uint32_t by
 	if (proto != 6 || bytes < 20)
 		return false;
 	header_bytes = (uint32_t)(frame[to->l4 + 12] >> 4) * 4;
-	to->tcp_flags = sw_common_load16(frame + to->l4 + 12) & RTE_BE16(0x0fff);
+	to->tcp_flags = sw_load16(frame + to->l4 + 12) & RTE_BE16(0x0fff);
 	return header_bytes >= 20 && header_bytes <= bytes;
 }
 
 // False also for what is malformed. At least SW_COMMON_LEAST_BYTES of the frame are readable, in all len.
 static inline bool sw_common_find(const uint8_t *frame, uint32_t len, struct sw_common *to)
 {
-	uint16_t type = sw_common_load16(frame + 12);
+	uint16_t type = sw_load16(frame + 12);
 	uint64_t begin;
 	uint32_t bytes;
 
 	to->n_tags = 0;
 	while (unlikely(type == RTE_BE16(0x8100) || type == RTE_BE16(0x88a8)) && to->n_tags < 2)
-		type = sw_common_load16(frame + 12 + 4 * ++to->n_tags);
+		type = sw_load16(frame + 12 + 4 * ++to->n_tags);
 	to->l3 = 14 + 4 * to->n_tags;
 	to->is_ip6 = type == RTE_BE16(0x86dd);
-	begin = sw_common_load64(frame + to->l3);
+	begin = sw_load64(frame + to->l3);
 	if (likely(type == RTE_BE16(0x0800))) {
 		bytes = rte_bswap16((uint16_t)(begin >> 16)); // total length
 		to->l4 = to->l3 + 20;

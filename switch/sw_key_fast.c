@@ -7,6 +7,8 @@
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
+#include "sw_load_fast.h"
+
 #if RTE_BYTE_ORDER != RTE_LITTLE_ENDIAN
 #error "the words of a key are laid out for little-endian machines"
 #endif
@@ -51,30 +53,6 @@ struct cursor {
 	uint32_t bytes;
 };
 
-static inline uint16_t load16(const uint8_t *p)
-{
-	uint16_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-static inline uint64_t load64(const uint8_t *p)
-{
-	uint64_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
 static inline void skip(struct cursor *at, uint32_t bytes)
 {
 	at->p += bytes;
@@ -90,9 +68,9 @@ static inline uint32_t tcp_ports(const struct cursor *at, struct sw_key *key)
 	header_bytes = (uint32_t)(at->p[12] >> 4) * 4;
 	if (header_bytes < TCP_BYTES || header_bytes > at->bytes)
 		return SW_BAD_L4;
-	key->tp_src = load16(at->p);
-	key->tp_dst = load16(at->p + 2);
-	key->tcp_flags = load16(at->p + 12) & RTE_BE16(0x0fff);
+	key->tp_src = sw_load16(at->p);
+	key->tp_dst = sw_load16(at->p + 2);
+	key->tcp_flags = sw_load16(at->p + 12) & RTE_BE16(0x0fff);
 	return SW_BAD_NONE;
 }
 
@@ -150,8 +128,8 @@ static inline uint32_t ports(const struct cursor *at, uint32_t min_bytes, struct
 {
 	if (at->bytes < min_bytes)
 		return SW_BAD_L4;
-	key->tp_src = load16(at->p);
-	key->tp_dst = load16(at->p + 2);
+	key->tp_src = sw_load16(at->p);
+	key->tp_dst = sw_load16(at->p + 2);
 	return SW_BAD_NONE;
 }
 
@@ -182,15 +160,15 @@ static inline uint32_t ip4(struct cursor *at, uint32_t l3_bytes, struct sw_key *
 	if (at->bytes < IP4_BYTES)
 		return SW_BAD_IP4;
 	header_bytes = (uint32_t)(at->p[0] & 0x0f) * 4;
-	total_bytes = rte_be_to_cpu_16(load16(at->p + 2));
+	total_bytes = rte_be_to_cpu_16(sw_load16(at->p + 2));
 	if (at->p[0] >> 4 != 4 || header_bytes < IP4_BYTES || total_bytes < header_bytes ||
 	    total_bytes > l3_bytes || header_bytes > at->bytes)
 		return SW_BAD_IP4;
 	key->nw_tos = at->p[1];
 	key->nw_ttl = at->p[8];
 	key->nw_proto = at->p[9];
-	key->word[4] = load64(at->p + 12); // both addresses
-	fragment = load16(at->p + 6) & RTE_BE16(0x3fff);
+	key->word[4] = sw_load64(at->p + 12); // both addresses
+	fragment = sw_load16(at->p + 6) & RTE_BE16(0x3fff);
 	if (unlikely(fragment)) {
 		key->nw_frag = SW_FRAG_ANY;
 		if (fragment & RTE_BE16(0x1fff)) {
@@ -225,7 +203,7 @@ static uint32_t ip6_chain(struct cursor *at, uint8_t *proto, uint8_t *frag)
 		if (at->bytes < 8)
 			return SW_BAD_IP6_CHAIN;
 		if (*proto == PROTO_FRAGMENT) {
-			uint16_t fragment = load16(at->p + 2) & RTE_BE16(0xfff9);
+			uint16_t fragment = sw_load16(at->p + 2) & RTE_BE16(0xfff9);
 
 			if (fragment)
 				*frag = SW_FRAG_ANY;
@@ -255,7 +233,7 @@ static uint32_t ip6(struct cursor *at, uint32_t l3_bytes, struct sw_key *key)
 
 	if (at->bytes < IP6_BYTES)
 		return SW_BAD_IP6;
-	payload_bytes = rte_be_to_cpu_16(load16(header + 4));
+	payload_bytes = rte_be_to_cpu_16(sw_load16(header + 4));
 	if (header[0] >> 4 != 6 || payload_bytes > l3_bytes - IP6_BYTES)
 		return SW_BAD_IP6;
 	memcpy(key->ipv6_src, header + 8, sizeof(key->ipv6_src));
@@ -268,9 +246,9 @@ static uint32_t ip6(struct cursor *at, uint32_t l3_bytes, struct sw_key *key)
 		return bad;
 	key->nw_proto = proto;
 	key->nw_frag = frag;
-	key->nw_tos = (uint8_t)(rte_be_to_cpu_16(load16(header)) >> 4);
+	key->nw_tos = (uint8_t)(rte_be_to_cpu_16(sw_load16(header)) >> 4);
 	key->nw_ttl = header[7];
-	key->ipv6_label = load32(header) & RTE_BE32(0x000fffff);
+	key->ipv6_label = sw_load32(header) & RTE_BE32(0x000fffff);
 	if (frag & SW_FRAG_LATER)
 		return SW_BAD_NONE;
 	return l4(at, true, key);
@@ -283,14 +261,14 @@ static uint32_t arp(const struct cursor *at, struct sw_key *key)
 	if (at->bytes < ARP_BYTES)
 		return SW_BAD_ARP;
 	// Ethernet and IPv4 only; others are well formed, but have no fields here.
-	if (load16(p) != RTE_BE16(1) || load16(p + 2) != TYPE_IP4 || p[4] != 6 || p[5] != 4)
+	if (sw_load16(p) != RTE_BE16(1) || sw_load16(p + 2) != TYPE_IP4 || p[4] != 6 || p[5] != 4)
 		return SW_BAD_NONE;
 	if (p[6] == 0)
 		key->nw_proto = p[7];
 	memcpy(key->arp_sha, p + 8, sizeof(key->arp_sha));
-	key->nw_src = load32(p + 14);
+	key->nw_src = sw_load32(p + 14);
 	memcpy(key->arp_tha, p + 18, sizeof(key->arp_tha));
-	key->nw_dst = load32(p + 24);
+	key->nw_dst = sw_load32(p + 24);
 	return SW_BAD_NONE;
 }
 
@@ -298,14 +276,14 @@ static uint32_t arp(const struct cursor *at, struct sw_key *key)
 static uint16_t ether_type(struct cursor *at)
 {
 	static const uint8_t snap[6] = {0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00};
-	uint16_t type = load16(at->p);
+	uint16_t type = sw_load16(at->p);
 
 	skip(at, 2);
 	if (likely(rte_be_to_cpu_16(type) >= 0x0600))
 		return type;
 	if (at->bytes < sizeof(snap) + 2 || memcmp(at->p, snap, sizeof(snap)))
 		return RTE_BE16(SW_ETH_NOT_TYPED);
-	type = load16(at->p + sizeof(snap));
+	type = sw_load16(at->p + sizeof(snap));
 	if (rte_be_to_cpu_16(type) < 0x0600)
 		return RTE_BE16(SW_ETH_NOT_TYPED);
 	skip(at, sizeof(snap) + 2);
@@ -319,13 +297,13 @@ static uint32_t tags(struct cursor *at, struct sw_key *key)
 
 	for (i = 0; i < 2; i++) {
 		uint16_t *tci = i ? &key->vlan_tci1 : &key->vlan_tci;
-		uint16_t type = load16(at->p);
+		uint16_t type = sw_load16(at->p);
 
 		if (type != TYPE_VLAN && type != TYPE_QINQ)
 			break;
 		if (at->bytes < VLAN_BYTES + 2)
 			return SW_BAD_VLAN;
-		*tci = load16(at->p + 2) | RTE_BE16(SW_VLAN_PRESENT);
+		*tci = sw_load16(at->p + 2) | RTE_BE16(SW_VLAN_PRESENT);
 		skip(at, VLAN_BYTES);
 	}
 	return SW_BAD_NONE;
@@ -340,10 +318,10 @@ static inline uint32_t extract(const uint8_t *frame, uint32_t avail, uint32_t le
 
 	if (unlikely(avail < ETH_BYTES))
 		return SW_BAD_RUNT;
-	key->word[1] = load64(frame) & MASK48;
-	key->word[2] = load64(frame + 6) & MASK48;
+	key->word[1] = sw_load64(frame) & MASK48;
+	key->word[2] = sw_load64(frame + 6) & MASK48;
 	skip(&at, 12);
-	if (likely(load16(at.p) == TYPE_IP4)) {
+	if (likely(sw_load16(at.p) == TYPE_IP4)) {
 		key->dl_type = TYPE_IP4;
 		skip(&at, 2);
 		return depth < SW_DEPTH_FULL ? SW_BAD_NONE : ip4(&at, len - ETH_BYTES, key);
