@@ -56,10 +56,11 @@ def phases(events, pid):
 
 def events_of_agent(stack):
     try:
-        with open(stack.path("incidents.jsonl"), encoding="utf-8") as lines:
-            return [json.loads(line) for line in lines if line.endswith("\n")]
+        with open(stack.path("incidents.jsonl"), encoding="utf-8") as file:
+            text = file.read()  # at once: the agent appends, and the last line may be half there
     except FileNotFoundError:
         return []
+    return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 def events_of_command(stack):

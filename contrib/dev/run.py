@@ -7,24 +7,14 @@ usage: run.py [demo]        (make run, make demo)
 Environment: BUILD (folder of the programs), DURATION (seconds; run until Ctrl-C when empty).
 """
 import os
-import signal
 import subprocess
 import sys
 import time
 
 import demo
 import stack as stacks
+import stopping
 from stack import INSTANCE, say
-
-SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-
-
-class Stopped(Exception):
-    """One of SIGNALS."""
-
-
-def on_signal(_signum, _frame):
-    raise Stopped
 
 
 def totals(stack):
@@ -95,21 +85,18 @@ def main():
         sys.exit(1)
     is_demo = sys.argv[1:] == ["demo"]
 
-    for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, on_signal)
     stack = stacks.Stack(build)
     status = 1
     try:
+        stopping.watch()
         status = play(stack, duration, is_demo)
-    except Stopped:
+    except stopping.Stopped:
         say("stopping")
         status = 0
     except (OSError, subprocess.SubprocessError) as error:
         say(f"{error}")
     finally:  # whatever happened, nothing stays behind
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        stopping.ignore()
         if not stack.stop():
             status = 1
     sys.exit(status)

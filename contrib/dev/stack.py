@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import stopping
+
 INSTANCE = "default"
 TMPFS_MAGIC = "tmpfs"
 
@@ -82,9 +84,11 @@ class Stack:
         env = dict(os.environ, PMDPULSE_RUNDIR=self.rundir)
         # A session of its own: Ctrl-C reaches this script alone, which stops the rest in order, and
         # priorities count beyond this terminal (autogroup scheduling).
-        self.processes[name] = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env,
-            start_new_session=True)
+        # A signal between the start and the entry would leave a process that nobody stops.
+        with stopping.held():
+            self.processes[name] = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env,
+                start_new_session=True)
         log.close()
 
     def log_tail(self, name, n=15):

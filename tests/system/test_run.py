@@ -157,3 +157,30 @@ def test_hangup_in_the_start_stops_all(place, run):
     assert job.stop(signal.SIGHUP, 30) == 0, job.out() + job.err()
     assert "stopping" in job.out()
     assert not place.left()
+
+
+def test_signal_within_a_start_leaves_no_process_behind(place):
+    """The signal comes when the process is there and the script does not know it yet."""
+    script = f"""
+import os, signal, subprocess, sys
+sys.path.insert(0, {SOURCE + "/contrib/dev"!r})
+import stack, stopping
+popen = subprocess.Popen
+def interrupted(*args, **kwargs):
+    process = popen(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return process
+subprocess.Popen = interrupted
+it = stack.Stack({place.build!r})
+stopping.watch()
+try:
+    it.spawn("sleeper", ["/bin/sh", "-c", "exec sleep 60", {place.base!r}])
+except stopping.Stopped:
+    print("stopped with", *it.processes)
+stopping.ignore()
+it.stop()
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=place.env, capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert "stopped with sleeper\n" in done.stdout, done.stdout + done.stderr
+    assert not place.left()

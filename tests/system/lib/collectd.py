@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real collectd with our plugin from the build folder, and a receiver that keeps what it gets."""
 
-import json
 import os
 import shutil
 import subprocess
 
+from .events import json_lines
 from .process import Process, built
 from .wait import TIMEOUT_S, wait_for
 
@@ -120,7 +120,7 @@ LoadPlugin pmdpulse
 
     def values(self, skip=0):
         """All value lists so far: dicts with object, type, detail, time, values."""
-        return _json_lines(self.values_path)[skip:]
+        return json_lines(self.values_path)[skip:]
 
     def latest(self):
         """{(object, type, detail): values} of the newest read that is complete."""
@@ -154,7 +154,7 @@ LoadPlugin pmdpulse
         """Those whose meta fields (or severity, object) equal wanted."""
         def matches(n):
             return all(n["meta"].get(key, n.get(key)) == value for key, value in wanted.items())
-        return [n for n in _json_lines(self.notifications_path)
+        return [n for n in json_lines(self.notifications_path)
                 if n["plugin"] == "pmdpulse" and matches(n)]
 
     def wait_notification(self, count=1, timeout=TIMEOUT_S, **wanted):
@@ -164,10 +164,3 @@ LoadPlugin pmdpulse
     def describe(self):
         return "\n".join(f"{n['meta'].get('id')} {n['meta'].get('kind')} {n['meta'].get('phase')} "
                          f"{n['object']}: {n['message']}" for n in self.notifications())
-
-
-def _json_lines(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.endswith("\n")]

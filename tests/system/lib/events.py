@@ -7,6 +7,18 @@ import os
 from .wait import TIMEOUT_S, wait_for
 
 
+def json_lines(path):
+    """The documents of a file of JSON lines that another process appends to; [] while there is none.
+
+    A half-written last line is left for later. Read at once: iterating by lines would give the half, and
+    then, when the rest has come, the other half as a line.
+    """
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file.read().split("\n")[:-1]]
+
+
 class Events:
     """A file of JSON lines that grows. Fields of an event are matched by name: kind="pmd-stall"."""
 
@@ -14,13 +26,8 @@ class Events:
         self.path = str(path)
 
     def all(self, **wanted):
-        """The events so far whose fields equal wanted; a half-written last line is left for later."""
-        if not os.path.exists(self.path):
-            return []
-        with open(self.path, encoding="utf-8") as file:
-            lines = [line for line in file if line.endswith("\n")]
-        events = [json.loads(line) for line in lines]
-        return [event for event in events if matches(event, wanted)]
+        """The events so far whose fields equal wanted."""
+        return [event for event in json_lines(self.path) if matches(event, wanted)]
 
     def wait(self, timeout=TIMEOUT_S, count=1, **wanted):
         """The first event that matches (or the count-th)."""

@@ -15,6 +15,7 @@ import urllib.parse
 import urllib.request
 
 from . import collectd
+from .events import json_lines
 from .hosts import sh
 from .process import Process, built
 from .programs import Agent
@@ -119,11 +120,8 @@ LoadPlugin logfile
             return file.read() + self.err()
 
     def notifications(self, **wanted):
-        if not os.path.exists(self.notifications_path):
-            return []
-        with open(self.notifications_path, encoding="utf-8") as file:
-            lines = [json.loads(line) for line in file if line.endswith("\n")]
-        return [n for n in lines if all(n.get(key) == value for key, value in wanted.items())]
+        return [n for n in json_lines(self.notifications_path)
+                if all(n.get(key) == value for key, value in wanted.items())]
 
 
 class Host:
