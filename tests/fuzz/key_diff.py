@@ -62,8 +62,9 @@ def seeds():
           ip4(17, udp, fragment=0x4000), ip4(50, bytes(20)),
           ip6(17, udp), ip6(6, tcp), ip6(132, sctp), ip6(58, solicit), ip6(58, advert), ip6(58, b"\x80\0" + bytes(6)),
           ip6(0, hop + b"\x11\0" + bytes(6) + udp), ip6(44, frag(17, 1) + udp), ip6(44, frag(17, 0x1001) + udp),
-          ip6(44, frag(6, 0) + tcp), ip6(43, b"\x06\x01" + bytes(14) + tcp), ip6(51, b"\x11\x01" + bytes(10) + udp),
-          ip6(59, b""), b"\x08\x06" + arp, b"\x80\x35" + arp, b"\x88\x47\0\0\x11\x40" + ip4(17, udp)[2:],
+          ip6(44, frag(6, 0) + tcp), ip6(44, frag(2, 4) + b"\x16\x03" + bytes(6)),
+          ip6(43, b"\x06\x01" + bytes(14) + tcp), ip6(51, b"\x11\x01" + bytes(10) + udp), ip6(59, b""),
+          b"\x08\x06" + arp, b"\x80\x35" + arp, b"\x88\x47\0\0\x11\x40" + ip4(17, udp)[2:],
           b"\0\x10\xaa\xaa\x03\0\0\0" + ip4(17, udp), b"\0\x10\x42\x42\x03" + bytes(13), b"\x88\xb5" + bytes(46)]
     tags = [b"", b"\x81\x00\x20\x05", b"\x88\xa8\x00\x64\x81\x00\xe0\xc8", b"\x81\x00\x00\x01" * 3, b"\x88\xa8\x10\x00"]
     frames = [MACS + tag + body for tag in tags for body in l3]
@@ -113,20 +114,25 @@ def l3_offset(frame):
 
 
 def explained(frame, ours, bad, ovs):
-    """Why the two may differ, or None. See the head of this file."""
-    names = {name for name in {*ours, *ovs} if ours.get(name) != ovs.get(name)}
+    """Why the two may differ, or None. A frame may be odd in several ways; each reason takes its fields
+    away, and none may be left. See the head of this file."""
+    left = {name for name in {*ours, *ovs} if ours.get(name) != ovs.get(name)}
     l3, dl_type, proto = l3_offset(frame), ours.get("dl_type"), ovs.get("nw_proto")
     version = frame[l3] >> 4 if l3 < len(frame) else None
     if (bad == "ip4" and version != 4) or (bad == "ip6" and version != 6):
         return "version"
-    if names <= {"tp_src", "tp_dst"}:
-        if proto == 2:
-            return "IGMP"
-        if (dl_type == 0x0800 and proto == 58) or (dl_type == 0x86dd and proto == 1):
-            return "ICMP of the other family"
-    if names == {"nw_frag"} and dl_type == 0x86dd and ovs["nw_frag"] == 1 and not ours.get("nw_frag"):
-        return "reserved bits of the fragment header"
-    return None
+    reasons = []
+    if "nw_frag" in left and dl_type == 0x86dd and ovs["nw_frag"] == 1 and not ours.get("nw_frag"):
+        reasons.append("reserved bits of the fragment header")
+        left -= {"nw_frag"}
+    ports = left & {"tp_src", "tp_dst"}
+    if ports and proto == 2:
+        reasons.append("IGMP")
+        left -= ports
+    elif ports and ((dl_type == 0x0800 and proto == 58) or (dl_type == 0x86dd and proto == 1)):
+        reasons.append("ICMP of the other family")
+        left -= ports
+    return None if left else " and ".join(reasons)
 
 
 def compare(frames, path):

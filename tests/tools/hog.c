@@ -7,7 +7,8 @@
  *	    [--name COMM] [--tasks N] [--burst-us US --pause-us US] [--at NS] [--threads]
  *
  * Spins on core N for MS milliseconds (at most 1000) of its own clock. A real-time class is taken
- * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after it.
+ * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after it;
+ * only with it is core N entered and left, as there an ordinary task may wait for seconds.
  * --tasks N: as N processes; --threads: as N threads of one process. With --burst-us it spins and
  * sleeps in turn. Without --name, a random one. Prints one JSON line a task:
  * {"pid","tid","comm","class","begin_ns","end_ns","spun_ns"}; spun_ns leaves out what it lost
@@ -119,14 +120,27 @@ static uint64_t spin_until(uint64_t until_ns)
 	return spun_ns;
 }
 
+static void move_to(const cpu_set_t *cpus)
+{
+	if (sched_setaffinity(0, sizeof(*cpus), cpus))
+		die("sched_setaffinity");
+}
+
 static void *be_hog(void *arg)
 {
 	uint64_t begin_ns, until_ns, now, burst_ns = opt.burst_us * 1000, spun_ns = 0, end_ns;
 	bool is_rt = opt.policy == SCHED_FIFO || opt.policy == SCHED_RR;
 	const char *class = "?";
+	cpu_set_t core, others;
 	size_t i;
 
 	(void)arg;
+	CPU_ZERO(&core);
+	CPU_SET(opt.core, &core);
+	if (sched_getaffinity(0, sizeof(others), &others))
+		die("sched_getaffinity");
+	if (CPU_COUNT(&others) > 1)
+		CPU_CLR(opt.core, &others);
 	prctl(PR_SET_NAME, opt.name);
 	if (!is_rt && (opt.policy != SCHED_OTHER))
 		set_class(opt.policy, 0);
@@ -135,6 +149,7 @@ static void *be_hog(void *arg)
 	// A hog that is due at a time must not wait for a CPU that others hold by then.
 	if (is_rt)
 		set_class(opt.policy, opt.prio);
+	move_to(&core);
 	if (opt.at_ns)
 		sleep_until(opt.at_ns);
 	begin_ns = now_ns();
@@ -147,6 +162,7 @@ static void *be_hog(void *arg)
 			sleep_until(now_ns() + opt.pause_us * 1000);
 	}
 	end_ns = now_ns();
+	move_to(&others);
 	if (is_rt)
 		set_class(SCHED_OTHER, 0);
 	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
@@ -251,15 +267,9 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	cpu_set_t cpus;
-
 	parse(argc, argv);
 	if (!opt.name[0])
 		random_name();
-	CPU_ZERO(&cpus);
-	CPU_SET(opt.core, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		die("sched_setaffinity");
 	// A page fault in the middle of a real-time spin would be a lie in its own clock.
 	mlockall(MCL_CURRENT);
 	if (opt.is_threads)
