@@ -213,7 +213,7 @@ int cmd_events(struct cli *cli, int argc, char **argv)
 					"90s, 10m, 2h, 1d",
 					argv[i]);
 		} else {
-			return cli_usage("usage: pmdpulse events [--follow] [--since TIME]");
+			return cli_usage("usage: pmdpulse events [-f|--follow] [--since TIME]");
 		}
 	}
 	follow.events = malloc(EVENT_BATCH * sizeof(*follow.events));

@@ -92,12 +92,16 @@ static void megaflow(const struct sw_cmd_call *call, const struct sw_pmd *pmd, u
 	yajl_gen_map_close(gen);
 }
 
-int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err)
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
+			  struct sw_error *err)
 {
 	struct sw_pmd *pmd = NULL;
 	struct sw_mega_copy flow;
 
-	(void)err;
+	if (!filter->is_any_table || filter->cookie_mask != 0 || filter->out_port != 0)
+		return sw_fail(err, -EINVAL,
+			       "-m: table, cookie and out_port are of rules, megaflows have none "
+			       "(leave them out, or -m)");
 	yajl_gen_map_open(call->gen);
 	pmdp_json_key(call->gen, "megaflows");
 	yajl_gen_array_open(call->gen);
@@ -105,7 +109,8 @@ int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err)
 		uint64_t now_ticks = call->sw->tsc_hz != 0 ? rte_rdtsc() : sw_now_ns();
 
 		for (uint32_t i = 0; i < sw_pipe_n_places(pmd->pipe); i++) {
-			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow))
+			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow) &&
+			    sw_flow_filter_meets(filter, &flow.key, &flow.mask))
 				megaflow(call, pmd, now_ticks, &flow);
 		}
 	}

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sw_cmd.h"
+#include "sw_rule.h"
 
 struct sw_pmd;
 struct sw_pmd_stats;
@@ -21,6 +22,8 @@ int sw_cmd_add_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
+// Reads rules that name the ports of this switch.
+struct sw_rule_parser sw_cmd_rule_parser(const struct sw_cmd_call *call);
 
 int sw_cmd_dump_tables(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err);
@@ -32,7 +35,9 @@ int sw_cmd_get(const struct sw_cmd_call *call, struct sw_error *err);
 
 int sw_cmd_dpif_impl_get(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
-int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err);
+// dump-flows -m
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
+			  struct sw_error *err);
 
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);

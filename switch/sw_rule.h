@@ -105,6 +105,9 @@ struct sw_flow_filter {
 int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
 			 struct sw_flow_filter *out_filter, struct sw_error *err);
 bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule);
+// True when there may be packets within both, that is, unless they differ in a bit that both look at.
+bool sw_flow_filter_meets(const struct sw_flow_filter *filter, const struct sw_key *value,
+			  const struct sw_key *mask);
 
 // A match without priority and actions, e.g. "udp,in_port=1,nw_dst=20.0.0.0/24"; also of a megaflow,
 // whose recirc_id is then said. Returns the length, as snprintf.
