@@ -64,12 +64,9 @@ static void megaflow(const struct sw_cmd_call *call, const struct sw_pmd *pmd, u
 	char match[SW_FLOW_TEXT_BYTES], acts[SW_FLOW_TEXT_BYTES],
 		line[2 * SW_FLOW_TEXT_BYTES + 256];
 	char used[32] = "never";
-	struct sw_key value = flow->key;
 	yajl_gen gen = call->gen;
 
-	for (uint32_t i = 0; i < SW_KEY_WORDS; i++)
-		value.word[i] &= flow->mask.word[i];
-	sw_match_format(&value, &flow->mask, match, sizeof(match));
+	sw_match_format(&flow->key, &flow->mask, match, sizeof(match));
 	sw_acts_format(flow->acts, flow->n_acts, flow->drop_reason, flow->key.dl_type, acts,
 		       sizeof(acts));
 	if (flow->n_packets > 0)

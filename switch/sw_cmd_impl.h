@@ -10,7 +10,6 @@
 #include "sw_rule.h"
 
 struct sw_pmd;
-struct sw_pmd_stats;
 
 int sw_cmd_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_ports(const struct sw_cmd_call *call, struct sw_error *err);
@@ -46,6 +45,10 @@ int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err);
 
-// Keys of an open map: who the PMD is, and what it has counted.
-void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd);
-void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats);
+// Puts keys of a PMD into the open map; ctx is the caller's.
+typedef void sw_cmd_pmd_fn(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
+			   const void *ctx);
+// "pmds": a map for each PMD, or for the one on this core (-1: all). Says who it is, put() the rest.
+void sw_cmd_pmds(const struct sw_cmd_call *call, int core, sw_cmd_pmd_fn *put, const void *ctx);
+// What it has counted, without ctx.
+sw_cmd_pmd_fn sw_cmd_pmd_counters;

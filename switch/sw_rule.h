@@ -109,9 +109,10 @@ bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw
 bool sw_flow_filter_meets(const struct sw_flow_filter *filter, const struct sw_key *value,
 			  const struct sw_key *mask);
 
-// A match without priority and actions, e.g. "udp,in_port=1,nw_dst=20.0.0.0/24"; also of a megaflow,
-// whose recirc_id is then said. Returns the length, as snprintf.
-int sw_match_format(const struct sw_key *value, const struct sw_key *mask, char *out, size_t size);
+// The match of keys that equal this one where mask is 1, without priority and actions, e.g.
+// "udp,in_port=1,nw_dst=20.0.0.0/24"; also of a megaflow, whose recirc_id is then said. Returns the
+// length, as snprintf.
+int sw_match_format(const struct sw_key *key, const struct sw_key *mask, char *out, size_t size);
 int sw_rule_format_match(const struct sw_rule *rule, char *out, size_t size);
 int sw_rule_format_actions(const struct sw_rule *rule, char *out, size_t size);
 // All of it, such that sw_rule_parse() gives the same rule again.
