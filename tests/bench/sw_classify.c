@@ -17,7 +17,6 @@
 #include <time.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -26,6 +25,7 @@
 #include "sw_impl_fast.h"
 #include "sw_pipe.h"
 #include "sw_pipe_fast.h"
+#include "tests/common/test_plan.h"
 
 #define BURST 32
 #define FRAME_BYTES 60
@@ -236,16 +236,6 @@ int main(int argc, char **argv)
 	static char texts[20][96];
 	static const char *const each[] = {"in_port=1,udp,nw_src=10.0.0.0/31,actions=output:2",
 					   "actions=output:2", NULL};
-	char *eal[] = {"bench",
-		       "--no-huge",
-		       "--no-pci",
-		       "--no-shconf",
-		       "--no-telemetry",
-		       "-m",
-		       "256",
-		       "--log-level=lib.eal:error",
-		       "--file-prefix=sw_classify",
-		       NULL};
 	static void *queue;
 	double seconds = argc > 1 ? atof(argv[1]) : 0.5;
 	bool is_first = true;
@@ -253,7 +243,7 @@ int main(int argc, char **argv)
 
 	CPU_ZERO(&core);
 	CPU_SET(1, &core);
-	if (rte_eal_init(9, eal) < 0)
+	if (!test_eal_start("sw_classify", 256))
 		return 1;
 	sched_setaffinity(0, sizeof(core), &core); // without core 1 it runs where it is
 	sw_impl_init();

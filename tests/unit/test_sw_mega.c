@@ -33,7 +33,7 @@ static uint32_t next(void)
 static int setup(void **state)
 {
 	(void)state;
-	bed_open();
+	bed_open(state);
 	mega = &bed.run.pipe->mega;
 	emc = bed.run.pipe->emc;
 	seed = 20261130;
@@ -43,7 +43,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	bed_close();
+	bed_close(state);
 	return 0;
 }
 
@@ -359,11 +359,6 @@ int main(void)
 		TEST(test_smc_is_only_a_guess),
 		TEST(test_hash_of_fragments),
 	};
-	int n_failed;
 
-	if (!bed_start("test_sw_mega"))
-		return 1;
-	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-	bed_stop();
-	return n_failed;
+	return cmocka_run_group_tests(tests, bed_start, bed_stop);
 }
