@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Following a real incidents segment, with a fed clock: each event once, over restarts of both sides.
+// Following a real incidents segment, with a fed clock: each event once, over restarts of both
+// sides.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,6 +146,14 @@ static void remove_segment(void)
 	assert_int_equal(unlink(test_dir_path(NAME ".incidents")), 0);
 }
 
+static void begin_with_one_raised(void)
+{
+	begin();
+	stall(PMDP_PHASE_RAISE, "1");
+	look(true);
+	assert_told("R1");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -218,10 +227,7 @@ static void test_over_agents_restarts(void **state)
 static void test_over_own_restarts(void **state)
 {
 	(void)state;
-	begin();
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	restart_follower();
 	stall(PMDP_PHASE_CLEAR, "1");
 	stall(PMDP_PHASE_RAISE, "2");
@@ -240,10 +246,7 @@ static void test_over_own_restarts(void **state)
 static void test_both_restart(void **state)
 {
 	(void)state;
-	begin();
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	restart_follower();
 	restart_agent();
 	stall(PMDP_PHASE_CLEAR, "1");
@@ -377,10 +380,7 @@ static void test_a_segment_that_is_none(void **state)
 static void test_a_truncated_segment(void **state)
 {
 	(void)state;
-	begin();
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	stop_agent();
 	assert_int_equal(truncate(test_dir_path(NAME ".incidents"), 700), 0);
 	vs_follower_poke(&follower);
