@@ -3,9 +3,9 @@
 /*
  * The operator's command: what its files share.
  *
- * Health, events and status come from the segments, so they work with everything dead; ports, flows,
- * settings and statistics are asked of the switch over its control socket. A command returns the exit
- * status: CLI_OK, CLI_FAILED (reason on stderr), CLI_USAGE.
+ * Health, events and status come from the segments, so they work with everything dead; ports,
+ * flows, settings and statistics are asked of the switch over its control socket. A command returns
+ * the exit status: CLI_OK, CLI_FAILED (reason on stderr), CLI_USAGE.
  */
 #pragma once
 
@@ -55,8 +55,8 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_number(const char *what, const char *text, long min, long max, long *out);
 
 /*
- * One request to SUFFIX (".ctl": switch). *out_reply, freed by yajl_tree_free, is the whole reply; data
- * is inside. A refusal prints the reply's error. Returns CLI_OK or CLI_FAILED.
+ * One request to SUFFIX (".ctl": switch). *out_reply, freed by yajl_tree_free, is the whole reply;
+ * data is inside. A refusal prints the reply's error. Returns CLI_OK or CLI_FAILED.
  */
 int cli_call(struct cli *cli, const char *suffix, const char *command, int argc, char *const *argv,
 	     yajl_val *out_reply);

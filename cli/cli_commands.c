@@ -12,7 +12,8 @@ const struct cli_command cli_commands[] = {
 	 "a row per thread: state, beat age, last stall with cause and culprit", 0, 0, cmd_health,
 	 NULL},
 	{"events", "[-f|--follow] [--since TIME]",
-	 "incidents, raise and clear; TIME is RFC 3339, seconds since 1970, or 90s, 10m, 2h, 1d ago",
+	 "incidents, raise and clear; TIME is RFC 3339, seconds since 1970, or 90s, 10m, 2h, 1d "
+	 "ago",
 	 0, -1, cmd_events, NULL},
 	{"top", "[-d SECONDS] [-n TIMES]", "live view of all threads", 0, -1, cmd_top, NULL},
 	{"pmd-stats-show", "", "packets, cache hits and cycles per PMD since the last clear", 0, 0,
@@ -43,7 +44,8 @@ const struct cli_command cli_commands[] = {
 	 "delete the rules that MATCH covers, or all; --strict: the one with this very match", 0, 2,
 	 cmd_plain, NULL},
 	{"dump-flows", "[-m] [MATCH]",
-	 "flow rules with their counters; -m: megaflows of the PMDs that packets within MATCH may use",
+	 "flow rules with their counters; -m: megaflows of the PMDs that packets within MATCH may "
+	 "use",
 	 0, 2, cmd_ask, cli_print_flows},
 	{"dump-tables", "", "rules, masks and counters of each table", 0, 0, cmd_ask,
 	 cli_print_tables},

@@ -109,12 +109,12 @@ static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
 	if (rule->priority != SW_FLOW_DEFAULT_PRIORITY)
 		snprintf(priority, sizeof(priority), "priority=%u%s", rule->priority,
 			 match[0] ? "," : "");
-	snprintf(
-		text, sizeof(text),
-		"cookie=%s, duration=%.3fs, table=%u, n_packets=%llu, n_bytes=%llu, %s%s%sactions=%s",
-		cookie, (double)age_ns / 1e9, rule->table, (unsigned long long)info->n_packets,
-		(unsigned long long)info->n_bytes, priority, match,
-		match[0] || priority[0] ? " " : "", actions);
+	snprintf(text, sizeof(text),
+		 "cookie=%s, duration=%.3fs, table=%u, n_packets=%llu, n_bytes=%llu, "
+		 "%s%s%sactions=%s",
+		 cookie, (double)age_ns / 1e9, rule->table, (unsigned long long)info->n_packets,
+		 (unsigned long long)info->n_bytes, priority, match,
+		 match[0] || priority[0] ? " " : "", actions);
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_int(gen, "table", rule->table);
 	pmdp_json_kv_int(gen, "priority", rule->priority);

@@ -48,7 +48,8 @@ int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err
 // Puts keys of a PMD into the open map; ctx is the caller's.
 typedef void sw_cmd_pmd_fn(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
 			   const void *ctx);
-// "pmds": a map for each PMD, or for the one on this core (-1: all). Says who it is, put() the rest.
+// "pmds": a map for each PMD, or for the one on this core (-1: all). Says who it is, put() the
+// rest.
 void sw_cmd_pmds(const struct sw_cmd_call *call, int core, sw_cmd_pmd_fn *put, const void *ctx);
 // What it has counted, without ctx.
 sw_cmd_pmd_fn sw_cmd_pmd_counters;

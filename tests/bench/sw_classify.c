@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Cycles per packet of the packet path alone: bursts of 32 frames of 60 bytes from a ring of buffers, of
- * which each is touched anew only after all others, to a port that takes them and does nothing. Last line:
- * one JSON document, {"bench": "classify", "cases": [{"rules", "impl", "flows", "extract", "pipe",
- * "best"}]}: medians of many short rounds of key extraction and of all from a received burst to the port, and the
- * second best of the latter, because on a shared machine only the best ones are undisturbed.
+ * Cycles per packet of the packet path alone: bursts of 32 frames of 60 bytes from a ring of
+ * buffers, of which each is touched anew only after all others, to a port that takes them and does
+ * nothing. Last line: one JSON document, {"bench": "classify", "cases": [{"rules", "impl", "flows",
+ * "extract", "pipe", "best"}]}: medians of many short rounds of key extraction and of all from a
+ * received burst to the port, and the second best of the latter, because on a shared machine only
+ * the best ones are undisturbed.
  *
  * sw_classify [SECONDS per case, default 0.5]; runs on core 1 where there is one.
  */
@@ -252,10 +253,10 @@ int main(int argc, char **argv)
 
 	// Nineteen that do not match stand before the one that does.
 	for (unsigned int i = 0; i < 20; i++) {
-		snprintf(
-			texts[i], sizeof(texts[i]),
-			"in_port=1,priority=%u,ip,nw_dst=20.0.0.0/24,udp,tp_dst=%u,actions=output:2",
-			100 - i, i < 19 ? 1000 + i : 63);
+		snprintf(texts[i], sizeof(texts[i]),
+			 "in_port=1,priority=%u,ip,nw_dst=20.0.0.0/24,udp,tp_dst=%u,"
+			 "actions=output:2",
+			 100 - i, i < 19 ? 1000 + i : 63);
 		twenty[i] = texts[i];
 	}
 	printf("{\"bench\": \"classify\", \"cases\": [");

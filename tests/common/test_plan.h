@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// What a PMD's packet path needs around it without a switch: EAL without devices, and a plan. Inline, so
-// that only tests of the switch need DPDK's headers.
+// What a PMD's packet path needs around it without a switch: EAL without devices, and a plan.
+// Inline, so that only tests of the switch need DPDK's headers.
 #pragma once
 
 #include <stdint.h>
@@ -36,8 +36,8 @@ static inline void test_eal_stop(void)
 	rmdir(folder);
 }
 
-// Devices 0 to n - 1 are ofport 1 to n, with a receive queue each. out_of has a place for each 16-bit
-// number. For free(); ends the program without memory.
+// Devices 0 to n - 1 are ofport 1 to n, with a receive queue each. out_of has a place for each
+// 16-bit number. For free(); ends the program without memory.
 static inline struct sw_plan_pmd *test_plan(uint16_t n, struct sw_port_counts *counts,
 					    struct sw_plan_out *outs, uint16_t *out_of)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The pipeline of a PMD on any bytes: bursts of frames, whole or in segments, against rules with every
- * action, while the rules and the implementation change. Nothing is read beyond a frame, every buffer
- * comes back, and the counters add up.
+ * The pipeline of a PMD on any bytes: bursts of frames, whole or in segments, against rules with
+ * every action, while the rules and the implementation change. Nothing is read beyond a frame,
+ * every buffer comes back, and the counters add up.
  *
  * The frames stand in buffers of their exact size, so that a sanitizer sees what goes beyond.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A PMD's packet path over fake devices: what a test gives is received, what is sent is kept for it to look
- * at. ofport 1 to 3 on devices 0 to 2. bed_close() checks that no packet is lost uncounted, that passes are
- * what was received and recirculated, and that every buffer is back.
+ * A PMD's packet path over fake devices: what a test gives is received, what is sent is kept for it
+ * to look at. ofport 1 to 3 on devices 0 to 2. bed_close() checks that no packet is lost uncounted,
+ * that passes are what was received and recirculated, and that every buffer is back.
  */
 #pragma once
 

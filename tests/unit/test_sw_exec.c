@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// What actions do to packets: bytes and checksums of what is sent, copies, lengths, and who gets which.
+// What actions do to packets: bytes and checksums of what is sent, copies, lengths, and who gets
+// which.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

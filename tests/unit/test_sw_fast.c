@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The packet path of a PMD over fake devices that receive and send what the test says: batching, retries,
-// shared queues, lengths, and that nothing is lost without being counted.
+// The packet path of a PMD over fake devices that receive and send what the test says: batching,
+// retries, shared queues, lengths, and that nothing is lost without being counted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -91,7 +91,8 @@ static void test_flow_good(void **state)
 		 "priority=32768,tcp,tcp_flags=+syn-ack actions=drop"},
 		{"dl_type=0x5ff,actions=drop", "priority=32768,dl_type=0x05ff actions=drop"},
 		{"priority=0,cookie=0xfe,table=0,actions=drop", "priority=0 actions=drop"},
-		{"icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,nd_sll=1:2:3:4:5:6,actions=drop",
+		{"icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,nd_sll=1:2:3:4:5:6,"
+		 "actions=drop",
 		 "priority=32768,icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,"
 		 "nd_sll=01:02:03:04:05:06 actions=drop"},
 		{"icmp6,icmp_type=136,icmp_code=0,nd_tll=1:2:3:4:5:6/ff:ff:ff:0:0:0,actions=drop",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Megaflows and caches by themselves: every flow that was installed is found, by every implementation, until
-// it ends; limits hold; what is free is used again; a hit is never another flow's.
+// Megaflows and caches by themselves: every flow that was installed is found, by every
+// implementation, until it ends; limits hold; what is free is used again; a hit is never another
+// flow's.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

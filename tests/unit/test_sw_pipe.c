@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The pipeline over fake devices: which packet is a hit of what, exactly, and what becomes of flows when
-// rules change, idle and end.
+// The pipeline over fake devices: which packet is a hit of what, exactly, and what becomes of flows
+// when rules change, idle and end.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
