@@ -16,7 +16,8 @@ struct ag_instance;
 
 #define AG_MAX_REFUSED 16
 
-// An instance that was found and could not be followed: tried again after a while, not at each look.
+// An instance that was found and could not be followed: tried again after a while, not at each
+// look.
 struct ag_refused {
 	char name[PMDP_INSTANCE_BYTES];
 	uint64_t retry_ns;

@@ -68,8 +68,8 @@ static void tell_overflow(struct ag_book *book)
 
 	if (n && !book->is_overflow_told)
 		ag_log(AG_WARNING,
-		       "more than %u incidents are open: a restart of the agent would not know those "
-		       "beyond; see what they have in common",
+		       "more than %u incidents are open: a restart of the agent would not know "
+		       "those beyond; see what they have in common",
 		       pmdp_incident_log_slots(book->log));
 	book->is_overflow_told |= n > 0;
 }
@@ -181,8 +181,9 @@ static void raise_incident(struct ag_book *book, const struct pmdp_watch_event *
 		return;
 	}
 	note_stall(open, event);
-	// The first look for a cause takes some 100 us: worth it, the raise mostly names the culprit
-	// then. When many threads stall at once, the later ones must not wait for all the searches.
+	// The first look for a cause takes some 100 us: worth it, the raise mostly names the
+	// culprit then. When many threads stall at once, the later ones must not wait for all the
+	// searches.
 	if (!book->look_began_ns)
 		book->look_began_ns = ag_now_ns();
 	open->is_fresh = ag_now_ns() - book->look_began_ns + book->search_ns > AG_SEARCH_NS;

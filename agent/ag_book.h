@@ -4,8 +4,8 @@
  * The book of one instance's incidents: takes what the watch saw, keeps what is open together with
  * its cause and evidence, publishes to the incident segment, then to the sinks.
  *
- * Every event of a stall is explained before it is published. The first search for a cause takes some
- * 100 us; what takes longer comes with a retry, and follows as an UPDATE. So does the first
+ * Every event of a stall is explained before it is published. The first search for a cause takes
+ * some 100 us; what takes longer comes with a retry, and follows as an UPDATE. So does the first
  * search itself for those of many raises at once that would have to wait for it.
  *
  * Call order: open (adopts what an earlier agent left open), ag_book_event for each event of a

@@ -45,8 +45,8 @@ static uint64_t scale(uint64_t value, uint64_t to, uint64_t from)
 
 /*
  * How long the thread was off the CPU, by its booked run time alone. A polling thread runs all the
- * time outside its stalls: what is missing in a span around the window was lost inside it. Of any other
- * thread, what it ran in the span is at most what it ran in the window.
+ * time outside its stalls: what is missing in a span around the window was lost inside it. Of any
+ * other thread, what it ran in the span is at most what it ran in the window.
  */
 uint64_t ag_cause_away_ns(const struct ag_evidence *e)
 {

@@ -305,7 +305,8 @@ static void get_debug(const void *ctx, char *out, size_t size)
 
 static const struct pmdp_setting keys[] = {
 	{"instance", "NAME", "follow this instance (repeatable; default: all in the run directory)",
-	 "an instance name: 1 to 63 of A-Z a-z 0-9 _ . -, not beginning with . or -, not ending in .agent, at most 64 of them",
+	 "an instance name: 1 to 63 of A-Z a-z 0-9 _ . -, not beginning with . or -, not ending in "
+	 ".agent, at most 64 of them",
 	 true, set_instance, get_instance, clear_instance},
 	{"rundir", "DIR", "run directory with the segments, on a tmpfs", "an absolute path", false,
 	 set_rundir, get_rundir, NULL},

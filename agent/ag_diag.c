@@ -176,8 +176,8 @@ void ag_diag_forget_all(struct ag_diag *diag)
 }
 
 /*
- * Something ran on a watched CPU: note its name and class while it is there. By the time that somebody
- * asks it may have ended, or have given its class back.
+ * Something ran on a watched CPU: note its name and class while it is there. By the time that
+ * somebody asks it may have ended, or have given its class back.
  */
 static void look_at_core(struct ag_diag *diag, struct ag_core *core, uint64_t now_ns)
 {

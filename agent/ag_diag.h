@@ -3,16 +3,16 @@
 /*
  * Diagnosis: why a thread did not run, and who took its time.
  *
- * Evidence is collected all the time at next to no cost (context-switch records of the PMDs' CPUs in
- * perf rings that nobody reads until there is a question; counters of /proc sampled at steps) and
- * looked at when the detector says that a thread stalled. Rights that are missing are found out once,
- * at new, and named (ag_diag_rights); each way of knowing has a fallback, and what was not seen but
- * concluded is marked by evidence "inferred".
+ * Evidence is collected all the time at next to no cost (context-switch records of the PMDs' CPUs
+ * in perf rings that nobody reads until there is a question; counters of /proc sampled at steps)
+ * and looked at when the detector says that a thread stalled. Rights that are missing are found out
+ * once, at new, and named (ag_diag_rights); each way of knowing has a fallback, and what was not
+ * seen but concluded is marked by evidence "inferred".
  *
  * Call order: new; watch for every lane that appears (again with the same lane when its tid or core
  * changes), forget when it goes; tick now and then (each look of the agent, cheap: keeps baselines
- * fresh and notes who is on a watched CPU when something was switched there); explain when a stall is raised, while it lasts,
- * and when it ended; free. One thread.
+ * fresh and notes who is on a watched CPU when something was switched there); explain when a stall
+ * is raised, while it lasts, and when it ended; free. One thread.
  */
 #pragma once
 
@@ -58,5 +58,6 @@ void ag_diag_tick(struct ag_diag *diag, uint64_t now_ns);
 bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 		     struct pmdp_incident *incident, uint64_t *out_retry_ns);
 
-// Names of the rights and sources in use ("perf", "ptrace", "schedstat", ...) or missing ("-perf: reason").
+// Names of the rights and sources in use ("perf", "ptrace", "schedstat", ...) or missing ("-perf:
+// reason").
 uint32_t ag_diag_rights(const struct ag_diag *diag, const char **out_names, uint32_t n);

@@ -10,9 +10,9 @@
 #define SLOW_MS 500
 
 /*
- * Another stall than at the last call: what was seen then is history, its newest look a baseline. The
- * beginning of one stall may be told a little differently when it is over, by the thread's own clock:
- * it is the same one as long as it began before what was last seen of it.
+ * Another stall than at the last call: what was seen then is history, its newest look a baseline.
+ * The beginning of one stall may be told a little differently when it is over, by the thread's own
+ * clock: it is the same one as long as it began before what was last seen of it.
  */
 static void begin_stall(struct ag_watched *lane, const struct ag_explain *what)
 {
@@ -74,7 +74,8 @@ static bool retry_in(const struct ag_explain *what, uint64_t ms, uint64_t *out_r
 	return true;
 }
 
-// When to look again at a stall that lasts, in milliseconds; SLOW_MS: nothing more to be found out soon.
+// When to look again at a stall that lasts, in milliseconds; SLOW_MS: nothing more to be found out
+// soon.
 static uint64_t next_live_ms(struct ag_diag *diag, struct ag_watched *lane,
 			     const struct ag_explain *what, const struct ag_evidence *e,
 			     const struct ag_verdict *v)

@@ -35,10 +35,10 @@ static void gather_tasks(struct ag_diag *diag, const struct ag_explain *what,
 }
 
 /*
- * A thread that sleeps between its beats leaves the CPU of its own will; when it is woken while a hog is
- * there, it waits, and no record of switches says since when. The kernel books that wait when it ends:
- * the look at the raise and the one after the end enclose it. While it lasts, the thread can wait for
- * no longer than the task that has the CPU has had it.
+ * A thread that sleeps between its beats leaves the CPU of its own will; when it is woken while a
+ * hog is there, it waits, and no record of switches says since when. The kernel books that wait
+ * when it ends: the look at the raise and the one after the end enclose it. While it lasts, the
+ * thread can wait for no longer than the task that has the CPU has had it.
  */
 static uint64_t find_woken_ns(const struct ag_watched *lane, const struct ag_explain *what,
 			      const struct ag_sum *sum)

@@ -117,8 +117,8 @@ enum ag_counter {
 struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter counter,
 				uint64_t begin_ns, uint64_t end_ns);
 
-// From the first look inside the stall to the last one, be it long after its end: for what the kernel
-// books in one go when the stall ends.
+// From the first look inside the stall to the last one, be it long after its end: for what the
+// kernel books in one go when the stall ends.
 struct ag_growth ag_look_growth_around_end(const struct ag_watched *lane, enum ag_counter counter,
 					   uint64_t end_ns);
 

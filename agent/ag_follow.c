@@ -100,7 +100,8 @@ static bool instance_of(const char *file, const char *suffix, char *out_name)
 	return !pmdp_instance_check(out_name);
 }
 
-// Without its segment nobody could read what the agent publishes, nor would the next agent adopt it.
+// Without its segment nobody could read what the agent publishes, nor would the next agent adopt
+// it.
 static void end_without_segment(struct ag_agent *agent, const char *name)
 {
 	ag_log(AG_ERROR, "%s/%s.incidents was removed: stopping; start the agent again",

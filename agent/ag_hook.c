@@ -95,7 +95,8 @@ static void on_helper_gone(void *ctx, uint32_t events)
 	}
 	atomic_store_explicit(&hook->counts->n_pending, 0, memory_order_relaxed);
 	ag_log(AG_WARNING,
-	       "hook %s: its helper (pid %d) ended with status %#x; started again at the next event",
+	       "hook %s: its helper (pid %d) ended with status %#x; started again at the next "
+	       "event",
 	       hook->path, hook->helper, (unsigned int)status);
 	hook->helper = 0;
 }

@@ -206,7 +206,8 @@ static int open_log(struct ag_instance *instance)
 	int rc = pmdp_incident_log_open(instance->name, &opts, &instance->log, &was_bad);
 	if (was_bad)
 		ag_log(AG_WARNING,
-		       "%s: %s/%s.incidents could not be carried over; kept as %s.incidents.bad, begun anew",
+		       "%s: %s/%s.incidents could not be carried over; kept as %s.incidents.bad, "
+		       "begun anew",
 		       instance->name, agent->rundir, instance->name, instance->name);
 	if (!rc)
 		return 0;

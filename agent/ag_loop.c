@@ -102,8 +102,8 @@ AG_HOT static uint64_t next_due_ns(const struct ag_loop *loop)
 	return due_ns;
 }
 
-// One event, or the time is due. The wait's own timeout, to the nanosecond, saves a wake the arming and
-// the event of a timer descriptor. Kernels before 5.11 round up to milliseconds.
+// One event, or the time is due. The wait's own timeout, to the nanosecond, saves a wake the arming
+// and the event of a timer descriptor. Kernels before 5.11 round up to milliseconds.
 AG_HOT static int wait_until(int epoll_fd, uint64_t due_ns, struct epoll_event *out_event)
 {
 	uint64_t now_ns = ag_now_ns();

@@ -94,9 +94,9 @@ static void add_run(struct ag_runs *runs, uint64_t since_ns, uint32_t pid, uint3
 }
 
 /*
- * A switch gives two records: of the task that leaves (with the one that comes, and whether it could
- * have run on) and of the one that comes (with the one that was there). The idle task's leaving is not
- * recorded; so a coming counts when no leaving has told of it.
+ * A switch gives two records: of the task that leaves (with the one that comes, and whether it
+ * could have run on) and of the one that comes (with the one that was there). The idle task's
+ * leaving is not recorded; so a coming counts when no leaving has told of it.
  */
 static void add_record(struct ag_perf *perf, const struct switch_record *r)
 {

@@ -80,8 +80,9 @@ struct ag_sum {
 };
 
 /*
- * woken_ns: for how long the thread could run already when its longest blocked time ended. Records of
- * switches don't tell when a sleeping thread was woken; the run-queue wait in schedstat does. 0: not known.
+ * woken_ns: for how long the thread could run already when its longest blocked time ended. Records
+ * of switches don't tell when a sleeping thread was woken; the run-queue wait in schedstat does. 0:
+ * not known.
  */
 void ag_perf_sum(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns, uint64_t end_ns,
 		 uint64_t woken_ns, struct ag_sum *out_sum);

@@ -126,8 +126,8 @@ static void note_stretch(struct ag_sum *sum, uint64_t *begin_ns, enum away away,
 	}
 }
 
-// Where to begin: at the last time that the thread had the CPU before the window, which tells how it
-// left it; without one, at the oldest run.
+// Where to begin: at the last time that the thread had the CPU before the window, which tells how
+// it left it; without one, at the oldest run.
 static uint64_t first_run(const struct ag_runs *runs, pid_t tid, uint64_t begin_ns)
 {
 	uint64_t oldest = runs->n > AG_PERF_N_RUNS ? runs->n - AG_PERF_N_RUNS : 0;

@@ -56,8 +56,9 @@ static void lock_memory(void)
 	strcpy(prio.mlock, "mlock");
 }
 
-// Where autogroup scheduling (sched(7)) is on, nice counts only within a session: raise the session's
-// group where the session is the agent's own. Returns false when nice counts less than it should.
+// Where autogroup scheduling (sched(7)) is on, nice counts only within a session: raise the
+// session's group where the session is the agent's own. Returns false when nice counts less than it
+// should.
 static bool raise_autogroup(void)
 {
 	char is_on = '0';
@@ -82,13 +83,14 @@ static void raise_nice(void)
 		snprintf(prio.sched, sizeof(prio.sched), "-nice: %s", strerror(errno));
 		ag_log(AG_NOTICE,
 		       "priority is not raised (%s): on a busy machine the agent wakes some "
-		       "milliseconds late; give it CAP_SYS_NICE, or LimitRTPRIO=1, or LimitNICE=-20",
+		       "milliseconds late; give it CAP_SYS_NICE, or LimitRTPRIO=1, or "
+		       "LimitNICE=-20",
 		       strerror(errno));
 	} else if (!raise_autogroup()) {
 		strcpy(prio.sched, "nice within its session (autogroup)");
 		ag_log(AG_NOTICE,
-		       "nice counts only within this session (autogroup): start the agent by setsid "
-		       "or systemd, or set kernel.sched_autogroup_enabled=0");
+		       "nice counts only within this session (autogroup): start the agent by "
+		       "setsid or systemd, or set kernel.sched_autogroup_enabled=0");
 	} else {
 		strcpy(prio.sched, "nice");
 	}
@@ -135,7 +137,8 @@ void ag_prio_reset(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-// Affinity belongs to a thread: the diagnosis' helper has to leave those CPUs too. 0 or -1 with errno.
+// Affinity belongs to a thread: the diagnosis' helper has to leave those CPUs too. 0 or -1 with
+// errno.
 static int set_all_threads(const cpu_set_t *cpus)
 {
 	DIR *tasks = opendir("/proc/self/task");

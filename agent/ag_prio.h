@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * What the agent does so that it wakes when it wants to: timer slack, the lowest SCHED_FIFO priority or
- * nice -20, locked memory, and CPUs that no PMD uses. What the kernel refuses is said once and the
- * agent goes on. Beside three busy tasks on one CPU, wake-ups late by (p99): SCHED_FIFO 0.06 ms, nice
- * -20 0.2 to 1.3 ms, since a task of the fair class may finish its slice first.
+ * What the agent does so that it wakes when it wants to: timer slack, the lowest SCHED_FIFO
+ * priority or nice -20, locked memory, and CPUs that no PMD uses. What the kernel refuses is said
+ * once and the agent goes on. Beside three busy tasks on one CPU, wake-ups late by (p99):
+ * SCHED_FIFO 0.06 ms, nice -20 0.2 to 1.3 ms, since a task of the fair class may finish its slice
+ * first.
  */
 #pragma once
 

@@ -12,7 +12,8 @@
 
 static const char usage_head[] =
 	"Usage: pmdpulse-agent [-c FILE] [--KEY=VALUE]...\n"
-	"Watches the threads of a pmdpulse switch, finds out why one stalls, and raises incidents.\n\n"
+	"Watches the threads of a pmdpulse switch, finds out why one stalls, and raises\n"
+	"incidents.\n\n"
 	"  -c FILE                        settings file (default: " AG_CONFIG_FILE
 	", if it exists)\n";
 static const char usage_tail[] =

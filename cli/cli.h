@@ -3,9 +3,9 @@
 /*
  * The operator's command: what its files share.
  *
- * Health, events and status come from the segments, so they work with everything dead; ports, flows,
- * settings and statistics are asked of the switch over its control socket. A command returns the exit
- * status: CLI_OK, CLI_FAILED (reason on stderr), CLI_USAGE.
+ * Health, events and status come from the segments, so they work with everything dead; ports,
+ * flows, settings and statistics are asked of the switch over its control socket. A command returns
+ * the exit status: CLI_OK, CLI_FAILED (reason on stderr), CLI_USAGE.
  */
 #pragma once
 
@@ -40,6 +40,8 @@ struct cli_command {
 	int min_args;
 	int max_args; // -1: any number
 	int (*run)(struct cli *cli, int argc, char **argv);
+	// With cmd_ask: shows the data of the switch's answer to an operator.
+	void (*print)(yajl_val data);
 };
 
 extern const struct cli_command cli_commands[];
@@ -53,8 +55,8 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_number(const char *what, const char *text, long min, long max, long *out);
 
 /*
- * One request to SUFFIX (".ctl": switch). *out_reply, freed by yajl_tree_free, is the whole reply; data
- * is inside. A refusal prints the reply's error. Returns CLI_OK or CLI_FAILED.
+ * One request to SUFFIX (".ctl": switch). *out_reply, freed by yajl_tree_free, is the whole reply;
+ * data is inside. A refusal prints the reply's error. Returns CLI_OK or CLI_FAILED.
  */
 int cli_call(struct cli *cli, const char *suffix, const char *command, int argc, char *const *argv,
 	     yajl_val *out_reply);
@@ -74,6 +76,8 @@ yajl_val cli_get(yajl_val map, const char *key);
 const char *cli_get_text(yajl_val map, const char *key, const char *fallback);
 double cli_get_number(yajl_val map, const char *key);
 uint64_t cli_get_u64(yajl_val map, const char *key);
+size_t cli_len(yajl_val list); // 0 when it is none
+yajl_val cli_item(yajl_val list, size_t i);
 
 // "pmd thread numa_id 0 core_id 1:", as ovs-appctl heads what belongs to a PMD.
 void cli_print_pmd(yajl_val pmd);
@@ -99,19 +103,22 @@ int cmd_status(struct cli *cli, int argc, char **argv);
 int cmd_health(struct cli *cli, int argc, char **argv);
 int cmd_events(struct cli *cli, int argc, char **argv);
 int cmd_top(struct cli *cli, int argc, char **argv);
-int cmd_show(struct cli *cli, int argc, char **argv);
-int cmd_dump_ports(struct cli *cli, int argc, char **argv);
-int cmd_stats(struct cli *cli, int argc, char **argv);
-int cmd_rxq(struct cli *cli, int argc, char **argv);
-int cmd_perf(struct cli *cli, int argc, char **argv);
-int cmd_perf_log(struct cli *cli, int argc, char **argv);
 int cmd_get(struct cli *cli, int argc, char **argv);
-int cmd_dump_flows(struct cli *cli, int argc, char **argv);
-int cmd_dump_tables(struct cli *cli, int argc, char **argv);
-int cmd_trace(struct cli *cli, int argc, char **argv);
-int cmd_fdb_show(struct cli *cli, int argc, char **argv);
-int cmd_impl(struct cli *cli, int argc, char **argv);
 int cmd_flows_file(struct cli *cli, int argc, char **argv);
 int cmd_version(struct cli *cli, int argc, char **argv);
 int cmd_plain(struct cli *cli, int argc, char **argv);
+// Asks the switch; what it answers is for the command's print(), or with -j as it is.
+int cmd_ask(struct cli *cli, int argc, char **argv);
+
+void cli_print_ports(yajl_val data);
+void cli_print_port_counters(yajl_val data);
+void cli_print_stats(yajl_val data);
+void cli_print_rxqs(yajl_val data);
+void cli_print_perf(yajl_val data);
+void cli_print_perf_log(yajl_val data);
+void cli_print_flows(yajl_val data);
+void cli_print_tables(yajl_val data);
+void cli_print_trace(yajl_val data);
+void cli_print_addresses(yajl_val data);
+void cli_print_impls(yajl_val data);
 int cmd_help(struct cli *cli, int argc, char **argv);

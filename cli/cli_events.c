@@ -19,8 +19,8 @@ struct follow {
 	struct cli *cli;
 	struct pmdp_incident *events; // EVENT_BATCH
 	uint64_t since_us;
-	uint64_t
-		next_seq; // the sequence number expected next, across agents' restarts; 0: none seen
+	uint64_t next_seq; // the sequence number expected next, across agents' restarts; 0: none
+			   // seen
 	uint64_t lost;
 };
 
@@ -160,10 +160,11 @@ static int follow_events(struct follow *follow, bool is_following)
 						  sizeof(reason));
 			if (rc < 0 && (!is_following || (rc != -ENOENT && rc != -EBADMSG)))
 				return rc == -ENOENT
-					       ? cli_fail(
-							 "instance \"%s\": no events in %s (pmdpulse-agent "
-							 "writes them; is it running?)",
-							 follow->cli->instance, follow->cli->rundir)
+					       ? cli_fail("instance \"%s\": no events in %s "
+							  "(pmdpulse-agent writes them; is it "
+							  "running?)",
+							  follow->cli->instance,
+							  follow->cli->rundir)
 					       : cli_fail("%s/%s.incidents: %s",
 							  follow->cli->rundir,
 							  follow->cli->instance, reason);
@@ -213,7 +214,7 @@ int cmd_events(struct cli *cli, int argc, char **argv)
 					"90s, 10m, 2h, 1d",
 					argv[i]);
 		} else {
-			return cli_usage("usage: pmdpulse events [--follow] [--since TIME]");
+			return cli_usage("usage: pmdpulse events [-f|--follow] [--since TIME]");
 		}
 	}
 	follow.events = malloc(EVENT_BATCH * sizeof(*follow.events));

@@ -169,7 +169,8 @@ static void read_incidents(struct cli *cli, struct cli_health *health)
 	pmdp_reader_close(reader);
 }
 
-// Without an agent's incident the thread's own newest record of a stall still tells when and how long.
+// Without an agent's incident the thread's own newest record of a stall still tells when and how
+// long.
 static void read_own_stalls(struct cli *cli, struct cli_health *health)
 {
 	const struct pmdp_reader_opts opts = cli_reader_opts(cli, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Health of one instance, gathered from its segments alone: what status, pmd-health-show and top show.
+ * Health of one instance, gathered from its segments alone: what status, pmd-health-show and top
+ * show.
  */
 #pragma once
 
@@ -49,7 +50,8 @@ void cli_health_read(struct cli *cli, struct cli_health *out_health);
 void cli_health_free(struct cli_health *health);
 void cli_health_json_threads(yajl_gen gen, const struct cli_health *health);
 void cli_health_json_agent(struct cli *cli, yajl_gen gen, const struct cli_health *health);
-void cli_health_json_switch(yajl_gen gen, const struct cli_health *health);
+// A document of one map, still open, that begins with the instance and its switch.
+yajl_gen cli_health_json_begin(struct cli *cli, const struct cli_health *health);
 void cli_health_table(struct cli *cli, const struct cli_health *health, FILE *out);
 
 // The collectd plugin's word on itself; false when no living collectd has the plugin loaded.

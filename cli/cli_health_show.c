@@ -68,10 +68,13 @@ void cli_health_json_threads(yajl_gen gen, const struct cli_health *health)
 	yajl_gen_array_close(gen);
 }
 
-void cli_health_json_switch(yajl_gen gen, const struct cli_health *health)
+yajl_gen cli_health_json_begin(struct cli *cli, const struct cli_health *health)
 {
 	bool is_up = strcmp(health->switch_state, "up") == 0;
+	yajl_gen gen = cli_json_begin();
 
+	yajl_gen_map_open(gen);
+	pmdp_json_kv_text(gen, "instance", cli->instance);
 	pmdp_json_key(gen, "switch");
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_text(gen, "state", health->switch_state);
@@ -88,6 +91,7 @@ void cli_health_json_switch(yajl_gen gen, const struct cli_health *health)
 	else
 		pmdp_json_kv_null(gen, "generation");
 	yajl_gen_map_close(gen);
+	return gen;
 }
 
 static const char *colour_of(const struct cli *cli, uint32_t state)
@@ -182,11 +186,8 @@ int cmd_health(struct cli *cli, int argc, char **argv)
 	(void)argv;
 	cli_health_read(cli, &health);
 	if (cli->is_json) {
-		yajl_gen gen = cli_json_begin();
+		yajl_gen gen = cli_health_json_begin(cli, &health);
 
-		yajl_gen_map_open(gen);
-		pmdp_json_kv_text(gen, "instance", cli->instance);
-		cli_health_json_switch(gen, &health);
 		cli_health_json_agent(cli, gen, &health);
 		cli_health_json_threads(gen, &health);
 		yajl_gen_map_close(gen);

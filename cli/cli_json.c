@@ -38,6 +38,16 @@ uint64_t cli_get_u64(yajl_val map, const char *key)
 						       : strtoull(YAJL_GET_NUMBER(value), NULL, 10);
 }
 
+size_t cli_len(yajl_val list)
+{
+	return YAJL_IS_ARRAY(list) ? YAJL_GET_ARRAY(list)->len : 0;
+}
+
+yajl_val cli_item(yajl_val list, size_t i)
+{
+	return YAJL_GET_ARRAY(list)->values[i];
+}
+
 yajl_gen cli_json_begin(void)
 {
 	yajl_gen gen = yajl_gen_alloc(NULL);
@@ -78,8 +88,8 @@ void cli_json_value(yajl_gen gen, yajl_val value)
 		break;
 	case yajl_t_array:
 		yajl_gen_array_open(gen);
-		for (size_t i = 0; i < YAJL_GET_ARRAY(value)->len; i++)
-			cli_json_value(gen, YAJL_GET_ARRAY(value)->values[i]);
+		for (size_t i = 0; i < cli_len(value); i++)
+			cli_json_value(gen, cli_item(value, i));
 		yajl_gen_array_close(gen);
 		break;
 	case yajl_t_true:

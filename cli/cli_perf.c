@@ -17,16 +17,6 @@ static void print_share(const char *label, uint64_t n, uint64_t of)
 	printf("  - %-20s %15" PRIu64 "  (%5.1f %%", label, n, 100 * ratio((double)n, (double)of));
 }
 
-static size_t length(yajl_val list)
-{
-	return YAJL_IS_ARRAY(list) ? YAJL_GET_ARRAY(list)->len : 0;
-}
-
-static yajl_val item(yajl_val list, size_t i)
-{
-	return YAJL_GET_ARRAY(list)->values[i];
-}
-
 static void print_cycles(yajl_val pmd, yajl_val perf, double seconds)
 {
 	double hz = cli_get_number(pmd, "tsc_hz");
@@ -109,13 +99,13 @@ static void print_histograms(yajl_val perf)
 	puts("\nHistograms (lowest value of the bin, count)");
 	for (size_t c = 0; c < N_HISTS; c++) {
 		lists[c] = cli_get(all, columns[c].key);
-		n_lines = length(lists[c]) > n_lines ? length(lists[c]) : n_lines;
+		n_lines = cli_len(lists[c]) > n_lines ? cli_len(lists[c]) : n_lines;
 		printf("  %-24s", columns[c].head);
 	}
 	putchar('\n');
 	for (size_t i = 0; i < n_lines; i++) {
 		for (size_t c = 0; c < N_HISTS; c++) {
-			yajl_val bin = i < length(lists[c]) ? item(lists[c], i) : NULL;
+			yajl_val bin = i < cli_len(lists[c]) ? cli_item(lists[c], i) : NULL;
 
 			if (bin != NULL)
 				printf("  %-10" PRIu64 "%-14" PRIu64, cli_get_u64(bin, "from"),
@@ -150,18 +140,18 @@ static void print_histories(yajl_val perf, double hz)
 	yajl_val its = cli_get(perf, "recent_iterations"), list = cli_get(perf, "recent_ms");
 
 	if (its != NULL) {
-		printf("\nLast %zu iterations with packets\n", length(its));
+		printf("\nLast %zu iterations with packets\n", cli_len(its));
 		print_iterations_head();
-		for (size_t i = 0; i < length(its); i++)
-			print_iteration(item(its, i), "");
+		for (size_t i = 0; i < cli_len(its); i++)
+			print_iteration(cli_item(its, i), "");
 	}
 	if (list == NULL)
 		return;
-	printf("\nLast %zu milliseconds\n", length(list));
+	printf("\nLast %zu milliseconds\n", cli_len(list));
 	printf("  %-20s %-10s %-10s %-10s %-10s %-10s %-8s %s\n", "begin (TSC)", "iter",
 	       "cycles/it", "Kpps", "cycles/pkt", "pkts/batch", "upcalls", "cycles/upcall");
-	for (size_t i = 0; i < length(list); i++) {
-		yajl_val ms = item(list, i);
+	for (size_t i = 0; i < cli_len(list); i++) {
+		yajl_val ms = cli_item(list, i);
 		double cycles = cli_get_number(ms, "cycles"), n = cli_get_number(ms, "iterations");
 		double packets = cli_get_number(ms, "packets"),
 		       upcalls = cli_get_number(ms, "upcalls");
@@ -193,27 +183,21 @@ static void print_pmd(yajl_val pmd, double seconds)
 	print_histories(perf, cli_get_number(pmd, "tsc_hz"));
 }
 
-int cmd_perf(struct cli *cli, int argc, char **argv)
+static void print_whether_recorded(yajl_val data)
 {
-	yajl_val reply, data, pmds;
+	if (!YAJL_IS_TRUE(cli_get(data, "pmd_perf_metrics")))
+		puts("Iterations are not recorded (set pmd-perf-metrics=true)");
+}
 
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	data = cli_get(reply, "data");
-	pmds = cli_get(data, "pmds");
-	if (cli->is_json) {
-		cli_json_print(data);
-	} else {
-		double seconds = cli_get_number(data, "measured_s");
+void cli_print_perf(yajl_val data)
+{
+	yajl_val pmds = cli_get(data, "pmds");
+	double seconds = cli_get_number(data, "measured_s");
 
-		printf("Measurement duration: %.3f s\n", seconds);
-		if (!YAJL_IS_TRUE(cli_get(data, "pmd_perf_metrics")))
-			puts("Iterations are not recorded (set pmd-perf-metrics=true)");
-		for (size_t i = 0; i < length(pmds); i++)
-			print_pmd(item(pmds, i), seconds);
-	}
-	yajl_tree_free(reply);
-	return CLI_OK;
+	printf("Measurement duration: %.3f s\n", seconds);
+	print_whether_recorded(data);
+	for (size_t i = 0; i < cli_len(pmds); i++)
+		print_pmd(cli_item(pmds, i), seconds);
 }
 
 static void print_logs(yajl_val pmd)
@@ -222,43 +206,31 @@ static void print_logs(yajl_val pmd)
 
 	putchar('\n');
 	cli_print_pmd(pmd);
-	for (size_t i = 0; i < length(logs); i++) {
-		yajl_val log = item(logs, i), its = cli_get(log, "iterations");
+	for (size_t i = 0; i < cli_len(logs); i++) {
+		yajl_val log = cli_item(logs, i), its = cli_get(log, "iterations");
 		size_t at = (size_t)cli_get_u64(log, "at");
-		double cycles = at < length(its) ? cli_get_number(item(its, at), "cycles") : 0;
+		double cycles = at < cli_len(its) ? cli_get_number(cli_item(its, at), "cycles") : 0;
 
 		printf("\n  Suspicious iteration of %.1f us (%" PRIu64 " suspicious among these)\n",
 		       1e6 * ratio(cycles, cli_get_number(pmd, "tsc_hz")),
 		       cli_get_u64(log, "suspicious"));
 		print_iterations_head();
-		for (size_t k = 0; k < length(its); k++)
-			print_iteration(item(its, k), k == at ? " <" : "");
+		for (size_t k = 0; k < cli_len(its); k++)
+			print_iteration(cli_item(its, k), k == at ? " <" : "");
 	}
 }
 
-int cmd_perf_log(struct cli *cli, int argc, char **argv)
+void cli_print_perf_log(yajl_val data)
 {
-	yajl_val reply, data, pmds;
+	yajl_val pmds = cli_get(data, "pmds");
 
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	data = cli_get(reply, "data");
-	pmds = cli_get(data, "pmds");
-	if (cli->is_json) {
-		cli_json_print(data);
-	} else {
-		printf("Logging is %s: iterations above %" PRIu64 " us, %" PRIu64
-		       " before and %" PRIu64 " after, %s\n",
-		       YAJL_IS_TRUE(cli_get(data, "on")) ? "on" : "off (pmd-perf-log-set on)",
-		       cli_get_u64(data, "limit_us"), cli_get_u64(data, "before"),
-		       cli_get_u64(data, "after"),
-		       YAJL_IS_TRUE(cli_get(data, "extend")) ? "extended by further ones"
-							     : "not extended");
-		if (!YAJL_IS_TRUE(cli_get(data, "pmd_perf_metrics")))
-			puts("Iterations are not recorded (set pmd-perf-metrics=true)");
-		for (size_t i = 0; i < length(pmds); i++)
-			print_logs(item(pmds, i));
-	}
-	yajl_tree_free(reply);
-	return CLI_OK;
+	printf("Logging is %s: iterations above %" PRIu64 " us, %" PRIu64 " before and %" PRIu64
+	       " after, %s\n",
+	       YAJL_IS_TRUE(cli_get(data, "on")) ? "on" : "off (pmd-perf-log-set on)",
+	       cli_get_u64(data, "limit_us"), cli_get_u64(data, "before"),
+	       cli_get_u64(data, "after"),
+	       YAJL_IS_TRUE(cli_get(data, "extend")) ? "extended by further ones" : "not extended");
+	print_whether_recorded(data);
+	for (size_t i = 0; i < cli_len(pmds); i++)
+		print_logs(cli_item(pmds, i));
 }

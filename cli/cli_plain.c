@@ -22,8 +22,8 @@ static void print_data(struct cli *cli, yajl_val data)
 		if (len > 0 && text[len - 1] != '\n')
 			putchar('\n');
 	} else if (YAJL_IS_ARRAY(data)) {
-		for (size_t i = 0; i < YAJL_GET_ARRAY(data)->len; i++)
-			print_data(cli, YAJL_GET_ARRAY(data)->values[i]);
+		for (size_t i = 0; i < cli_len(data); i++)
+			print_data(cli, cli_item(data, i));
 	} else if (data != NULL && !YAJL_IS_NULL(data) &&
 		   !(YAJL_IS_OBJECT(data) && YAJL_GET_OBJECT(data)->len == 0)) {
 		cli_json_print(data);
@@ -37,6 +37,21 @@ int cmd_plain(struct cli *cli, int argc, char **argv)
 	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
 		return CLI_FAILED;
 	print_data(cli, cli_get(reply, "data"));
+	yajl_tree_free(reply);
+	return CLI_OK;
+}
+
+int cmd_ask(struct cli *cli, int argc, char **argv)
+{
+	yajl_val reply, data;
+
+	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
+		return CLI_FAILED;
+	data = cli_get(reply, "data");
+	if (cli->is_json)
+		cli_json_print(data);
+	else
+		cli_command_find(argv[0])->print(data);
 	yajl_tree_free(reply);
 	return CLI_OK;
 }
@@ -118,12 +133,12 @@ int cmd_get(struct cli *cli, int argc, char **argv)
 	settings = cli_get(cli_get(reply, "data"), "settings");
 	if (cli->is_json || !YAJL_IS_ARRAY(settings)) {
 		print_data(cli, cli_get(reply, "data"));
-	} else if (argc == 2 && YAJL_GET_ARRAY(settings)->len == 1) {
-		puts(cli_get_text(YAJL_GET_ARRAY(settings)->values[0], "value", ""));
+	} else if (argc == 2 && cli_len(settings) == 1) {
+		puts(cli_get_text(cli_item(settings, 0), "value", ""));
 	} else {
 		table = cli_table_new(headers, 4);
-		for (size_t i = 0; i < YAJL_GET_ARRAY(settings)->len; i++) {
-			yajl_val s = YAJL_GET_ARRAY(settings)->values[i];
+		for (size_t i = 0; i < cli_len(settings); i++) {
+			yajl_val s = cli_item(settings, i);
 			const char *cells[] = {cli_get_text(s, "key", "?"),
 					       cli_get_text(s, "value", "?"),
 					       cli_get_text(s, "default", "?"),

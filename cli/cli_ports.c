@@ -6,37 +6,15 @@
 
 #include "cli.h"
 
-// The reply's ports, or NULL after printing JSON or a complaint; *out_rc is the exit status then.
-static yajl_val ask_ports(struct cli *cli, const char *command, yajl_val *out_reply, int *out_rc)
-{
-	yajl_val ports;
-
-	*out_rc = cli_call(cli, "ctl", command, 0, NULL, out_reply);
-	if (*out_rc != CLI_OK)
-		return NULL;
-	ports = cli_get(cli_get(*out_reply, "data"), "ports");
-	if (!cli->is_json && YAJL_IS_ARRAY(ports))
-		return ports;
-	cli_json_print(cli_get(*out_reply, "data"));
-	yajl_tree_free(*out_reply);
-	return NULL;
-}
-
-int cmd_show(struct cli *cli, int argc, char **argv)
+void cli_print_ports(yajl_val data)
 {
 	static const char *const headers[] = {"PORT", "OFPORT", "STATE", "LINK",
 					      "RXQ",  "TXQ",    "MTU",   "DEVARGS"};
-	struct cli_table *table;
-	yajl_val reply, ports;
-	int rc;
+	struct cli_table *table = cli_table_new(headers, 8);
+	yajl_val ports = cli_get(data, "ports");
 
-	(void)argc;
-	ports = ask_ports(cli, argv[0], &reply, &rc);
-	if (ports == NULL)
-		return rc;
-	table = cli_table_new(headers, 8);
-	for (size_t i = 0; i < YAJL_GET_ARRAY(ports)->len; i++) {
-		yajl_val p = YAJL_GET_ARRAY(ports)->values[i];
+	for (size_t i = 0; i < cli_len(ports); i++) {
+		yajl_val p = cli_item(ports, i);
 		char ofport[16], rxq[16], txq[16], mtu[16];
 		const char *cells[] = {cli_get_text(p, "name", "?"),
 				       ofport,
@@ -54,8 +32,6 @@ int cmd_show(struct cli *cli, int argc, char **argv)
 		cli_table_row(table, cells);
 	}
 	cli_table_print(table, stdout);
-	yajl_tree_free(reply);
-	return CLI_OK;
 }
 
 static void print_drops(yajl_val drops)
@@ -75,18 +51,13 @@ static void print_drops(yajl_val drops)
 	printf("%s", strcmp(before, "drops:") == 0 ? "drops: none\n" : "\n");
 }
 
-int cmd_dump_ports(struct cli *cli, int argc, char **argv)
+void cli_print_port_counters(yajl_val data)
 {
-	yajl_val reply, ports;
-	int rc;
+	yajl_val ports = cli_get(data, "ports");
 
-	(void)argc;
-	ports = ask_ports(cli, argv[0], &reply, &rc);
-	if (ports == NULL)
-		return rc;
-	printf("%zu ports\n", YAJL_GET_ARRAY(ports)->len);
-	for (size_t i = 0; i < YAJL_GET_ARRAY(ports)->len; i++) {
-		yajl_val p = YAJL_GET_ARRAY(ports)->values[i];
+	printf("%zu ports\n", cli_len(ports));
+	for (size_t i = 0; i < cli_len(ports); i++) {
+		yajl_val p = cli_item(ports, i);
 
 		printf("  port %.0f (%s): rx pkts=%" PRIu64 ", bytes=%" PRIu64 ", errs=%" PRIu64
 		       "\n",
@@ -99,6 +70,4 @@ int cmd_dump_ports(struct cli *cli, int argc, char **argv)
 		       cli_get_u64(p, "tx_retries"));
 		print_drops(cli_get(p, "drops"));
 	}
-	yajl_tree_free(reply);
-	return CLI_OK;
 }

@@ -75,47 +75,27 @@ static void print_pmd(yajl_val pmd)
 	}
 }
 
-int cmd_stats(struct cli *cli, int argc, char **argv)
+void cli_print_stats(yajl_val data)
 {
-	yajl_val reply, pmds;
+	yajl_val pmds = cli_get(data, "pmds");
 
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	pmds = cli_get(cli_get(reply, "data"), "pmds");
-	if (cli->is_json) {
-		cli_json_print(cli_get(reply, "data"));
-	} else if (YAJL_IS_ARRAY(pmds)) {
-		for (size_t i = 0; i < YAJL_GET_ARRAY(pmds)->len; i++)
-			print_pmd(YAJL_GET_ARRAY(pmds)->values[i]);
-	}
-	yajl_tree_free(reply);
-	return CLI_OK;
+	for (size_t i = 0; i < cli_len(pmds); i++)
+		print_pmd(cli_item(pmds, i));
 }
 
-int cmd_rxq(struct cli *cli, int argc, char **argv)
+void cli_print_rxqs(yajl_val data)
 {
-	yajl_val reply, pmds;
+	yajl_val pmds = cli_get(data, "pmds");
 
-	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
-		return CLI_FAILED;
-	pmds = cli_get(cli_get(reply, "data"), "pmds");
-	if (cli->is_json) {
-		cli_json_print(cli_get(reply, "data"));
-		yajl_tree_free(reply);
-		return CLI_OK;
-	}
-	for (size_t i = 0; YAJL_IS_ARRAY(pmds) && i < YAJL_GET_ARRAY(pmds)->len; i++) {
-		yajl_val pmd = YAJL_GET_ARRAY(pmds)->values[i], queues = cli_get(pmd, "rxqs");
+	for (size_t i = 0; i < cli_len(pmds); i++) {
+		yajl_val queues = cli_get(cli_item(pmds, i), "rxqs");
 
-		printf("pmd thread numa_id %.0f core_id %.0f:\n", cli_get_number(pmd, "numa"),
-		       cli_get_number(pmd, "core"));
-		for (size_t q = 0; YAJL_IS_ARRAY(queues) && q < YAJL_GET_ARRAY(queues)->len; q++) {
-			yajl_val queue = YAJL_GET_ARRAY(queues)->values[q];
+		cli_print_pmd(cli_item(pmds, i));
+		for (size_t q = 0; q < cli_len(queues); q++) {
+			yajl_val queue = cli_item(queues, q);
 
 			printf("  port: %-16s  queue-id: %2.0f\n", cli_get_text(queue, "port", "?"),
 			       cli_get_number(queue, "queue"));
 		}
 	}
-	yajl_tree_free(reply);
-	return CLI_OK;
 }

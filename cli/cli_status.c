@@ -102,11 +102,8 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 	(void)argv;
 	cli_health_read(cli, &health);
 	if (cli->is_json) {
-		yajl_gen gen = cli_json_begin();
+		yajl_gen gen = cli_health_json_begin(cli, &health);
 
-		yajl_gen_map_open(gen);
-		pmdp_json_kv_text(gen, "instance", cli->instance);
-		cli_health_json_switch(gen, &health);
 		cli_health_json_agent(cli, gen, &health);
 		json_relay(cli, gen);
 		json_states(gen, &health);

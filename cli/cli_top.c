@@ -82,11 +82,8 @@ static void print_rates(const struct cli_health *now, const struct cli_health *b
 static void print_json(struct cli *cli, const struct cli_health *now,
 		       const struct cli_health *before, double s)
 {
-	yajl_gen gen = cli_json_begin();
+	yajl_gen gen = cli_health_json_begin(cli, now);
 
-	yajl_gen_map_open(gen);
-	pmdp_json_kv_text(gen, "instance", cli->instance);
-	cli_health_json_switch(gen, now);
 	cli_health_json_threads(gen, now);
 	pmdp_json_key(gen, "rates");
 	yajl_gen_array_open(gen);

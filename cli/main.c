@@ -14,15 +14,15 @@
 static void print_usage(FILE *out)
 {
 	fprintf(out,
-		"usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR] [--publisher-user USER]\n"
-		"                COMMAND [ARG...]\n"
+		"usage: pmdpulse [-i NAME] [-j] [-T SECONDS] [--rundir DIR]\n"
+		"                [--publisher-user USER] COMMAND [ARG...]\n"
 		"\n"
 		"  -i, --instance NAME   which switch; may be left out when there is one\n"
 		"  -j, --json            one JSON document, or one per line for streams\n"
 		"  -T, --timeout SECONDS how long to wait for the switch (5)\n"
 		"      --rundir DIR      where the segments are (/run/pmdpulse)\n"
-		"      --publisher-user USER  accept segments of this user beside root's, one's own and\n"
-		"                        the services' (as the agent does)\n"
+		"      --publisher-user USER  accept segments of this user beside root's, one's\n"
+		"                        own and the services' (as the agent does)\n"
 		"  -h, --help            this text\n"
 		"  -V, --version         version and build flags\n"
 		"\ncommands:\n");
@@ -113,8 +113,8 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 		case 'i':
 			if (pmdp_instance_check(optarg) < 0)
 				return cli_usage(
-					"instance \"%s\": use 1 to 63 of letters, digits, _ . -, not ending in "
-					".agent",
+					"instance \"%s\": use 1 to 63 of letters, digits, _ . -, "
+					"not ending in .agent",
 					optarg);
 			strcpy(cli->instance, optarg);
 			break;

@@ -176,8 +176,8 @@ static bool compare(struct cp_events *events, bool *is_changed, bool *is_full)
 	return is_whole;
 }
 
-// The agent's own clear was lost with its seq, and its numbers go on: what the plugin adds counts by
-// the time in microseconds, which no agent's count reaches and no later collectd gives again.
+// The agent's own clear was lost with its seq, and its numbers go on: what the plugin adds counts
+// by the time in microseconds, which no agent's count reaches and no later collectd gives again.
 static void number_own(struct cp_events *events, struct pmdp_incident *event)
 {
 	event->emitted_realtime_us = pmdp_realtime_now_us();

@@ -14,8 +14,8 @@
 #include "pmdpulse.h"
 
 #define POLL_NS UINT64_C(2000000) // events of an agent that does not touch its file
-// All else: the agent's sign of life, the file's identity, tries to open, events as a safety net. On
-// the same beat as the silent looks of cp_own.c, so that one waking does for all.
+// All else: the agent's sign of life, the file's identity, tries to open, events as a safety net.
+// On the same beat as the silent looks of cp_own.c, so that one waking does for all.
 #define TICK_NS CP_OWN_SILENT_NS
 #define LATE_NS UINT64_C(250000000) // our own pause, after which nobody is called stale
 // `collectd -T' runs beside a living collectd and must not overwrite what that one says.

@@ -6,7 +6,8 @@
  * A value is HOST/pmdpulse-OBJECT/TYPE[-DETAIL]. OBJECT (cp_label.h) is INSTANCE for the switch,
  * the agent and the relay, INSTANCE:THREAD for thread_*, INSTANCE:PORT for port_*. An instance name
  * can't hold ':', so the first one splits. DETAIL is one of: a state, a drop reason, a cache, a
- * kind, a cause (with its culprit), a direction, the upper bound of a histogram bucket. write_prometheus makes of it
+ * kind, a cause (with its culprit), a direction, the upper bound of a histogram bucket.
+ * write_prometheus makes of it
  * collectd_pmdpulse_TYPE[_DS][_total]{pmdpulse="OBJECT",type="DETAIL",instance="HOST"}.
  *
  * The name of a data source is its base unit, or "value" for a number without one. Counts are

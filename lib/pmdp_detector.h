@@ -10,32 +10,32 @@
  *
  * How a lane is judged (docs/states.md has the diagram):
  *  - The basis of its age is the writer's beat time, but only inside what the watcher has seen for
- *    itself: when the beat count changed since the last look, the beat time clamped to
- *    [previous look, now]; when it did not, the basis stays. A beat time from before the previous
- *    look although the count moved since is a clock that lies or stands still: then the look itself
- *    is the basis. Such a clock can therefore raise nothing, and hide nothing for longer than one
- * look.
+ *    itself: when the beat count changed since the last look, the beat time clamped to [previous
+ *    look, now]; when it did not, the basis stays. A beat time from before the previous look
+ *    although the count moved since is a clock that lies or stands still: then the look itself is
+ *    the basis. Such a clock can therefore raise nothing, and hide nothing for longer than one
+ *    look.
  *  - POLLING: age >= interval is MISSING, >= 2 intervals is DEAD. DOZING: DEAD from the deadline on
  *    (without one: judged like POLLING). SLEEP and EXITED: never judged. Keepalive off: UNUSED.
- *  - A stall that begins and ends between two looks is taken from the lane's self-timed n_stalls.
- *    A stall that was seen live and completed is counted once, with the lane's own length, even
- * when the resumed beats become visible a look before the lane's stall counters.
+ *  - A stall that begins and ends between two looks is taken from the lane's self-timed n_stalls. A
+ *    stall that was seen live and completed is counted once, with the lane's own length, even when
+ *    the resumed beats become visible a look before the lane's stall counters.
  *  - Starved: the lane beats, but gaps below the stall limit took more than starve_pct of a window
  *    (three at least; a window is never shorter than eight intervals, so that one gap can't fill
- * it). Lanes of kind control pause by design and are not judged so (pmdp_detector_set_kind).
+ *    it). Lanes of kind control pause by design and are not judged so (pmdp_detector_set_kind).
  *  - Late: a step that comes more than one threshold after the time it was due. All windows restart
- *    at now, one LATE transition tells by how much, and nobody is blamed for what lies before (for a
- *    thread that stays silent, three times at most: a watcher that is always late finds a hang, too).
- *    Self-timed stalls that ended before or during the lateness are still told (the lane timed
- * them), but for one that fills the watcher's whole absence: then the machine stood still, not the
- * thread.
+ *    at now, one LATE transition tells by how much, and nobody is blamed for what lies before (for
+ *    a thread that stays silent, three times at most: a watcher that is always late finds a hang,
+ *    too). Self-timed stalls that ended before or during the lateness are still told (the lane
+ *    timed them), but for one that fills the watcher's whole absence: then the machine stood still,
+ *    not the thread.
  *  - now going backwards or standing still is treated as no time passed.
  *  - An incident clears hold_ns after the thread's last stall of that kind; stalls meanwhile update
- * it and count (the count is exact). UPDATEs are damped to one per update_ns, except three that are
- *    told at once: a worse state, the end of the first stall, the end of a stall longer than
- * update_ns.
+ *    it and count (the count is exact). UPDATEs are damped to one per update_ns, except three that
+ *    are told at once: a worse state, the end of the first stall, the end of a stall longer than
+ *    update_ns.
  *  - A thread that exits, a lane that is released or claimed anew, and keepalive switched off end
- * what is open at once.
+ *    what is open at once.
  */
 #pragma once
 

@@ -37,7 +37,8 @@ void pmdp_stall_worsen(struct pmdp_detector_incident *stall, uint32_t state)
 	stall->worst_state = state;
 }
 
-// The longest stall of those that the lane has counted since the last look. Exact up to two of them.
+// The longest stall of those that the lane has counted since the last look. Exact up to two of
+// them.
 static uint64_t longest_of(const struct pmdp_lane_look *look, const struct pmdp_lane_delta *delta)
 {
 	uint64_t others_ns = pmdp_sub_sat(delta->stall_ns, look->last_stall_ns);
@@ -98,9 +99,9 @@ void pmdp_stall_end(struct pmdp_judgement *j, struct pmdp_detector_lane *lane,
 }
 
 /*
- * Counters that come a look after the beats: the figure of a stall that was ended by an estimate. They
- * were written before those beats, so they are here at the next life at the latest; if another stall
- * has begun and ended since, a single new figure is that one's.
+ * Counters that come a look after the beats: the figure of a stall that was ended by an estimate.
+ * They were written before those beats, so they are here at the next life at the latest; if another
+ * stall has begun and ended since, a single new figure is that one's.
  */
 void pmdp_stall_settle(struct pmdp_detector_lane *lane, const struct pmdp_lane_look *look,
 		       struct pmdp_lane_delta *delta)

@@ -4,13 +4,14 @@
  * Incident model: helpers that build and render struct pmdp_incident (pmdp_abi.h), and the log that
  * keeps them in a NAME.incidents segment.
  *
- * The struct is data: all renderings (pmdp_json.h, pmdp_ves.h, the text line here, the agent's journal
- * fields, the plugin's notification) start from it. Strings in it are NUL terminated by these helpers
- * and cut at a UTF-8 boundary; a struct that comes from a segment goes through
+ * The struct is data: all renderings (pmdp_json.h, pmdp_ves.h, the text line here, the agent's
+ * journal fields, the plugin's notification) start from it. Strings in it are NUL terminated by
+ * these helpers and cut at a UTF-8 boundary; a struct that comes from a segment goes through
  * pmdp_incident_sanitize() first.
  *
- * The log is written by one thread of the agent. It is crash-safe: an event is in the ring before it
- * is told anywhere else, and an incident that was open when the agent died is adopted by the next.
+ * The log is written by one thread of the agent. It is crash-safe: an event is in the ring before
+ * it is told anywhere else, and an incident that was open when the agent died is adopted by the
+ * next.
  */
 #pragma once
 
@@ -33,22 +34,25 @@ void pmdp_incident_thread(struct pmdp_incident *incident, const char *name, uint
 void pmdp_incident_culprit(struct pmdp_incident *incident, const char *comm, uint32_t pid,
 			   uint32_t tid, const char *sched_class, uint64_t took_ns);
 
-// Evidence: the value of an existing key is replaced; a full table drops the new one (returns -ENOSPC).
+// Evidence: the value of an existing key is replaced; a full table drops the new one (returns
+// -ENOSPC).
 int pmdp_evidence_int(struct pmdp_incident *incident, const char *key, int64_t value);
 int pmdp_evidence_real(struct pmdp_incident *incident, const char *key, double value);
 int pmdp_evidence_text(struct pmdp_incident *incident, const char *key, const char *value);
 /*
- * Keys that the library itself sets and that the message uses: "stalls", "stalled_s", "ongoing" (1 while
- * a stall lasts), "self_timed", "where" (breadcrumb), "deadline_of", "ended" (pmd-stall); "gaps", "lost_s",
- * "ongoing" (pmd-starved); "pid" (switch-*, control-stuck); "reason" (version-mismatch); "removed"
- * (link). From the agent the message also takes "wchan" and "function".
+ * Keys that the library itself sets and that the message uses: "stalls", "stalled_s", "ongoing" (1
+ * while a stall lasts), "self_timed", "where" (breadcrumb), "deadline_of", "ended" (pmd-stall);
+ * "gaps", "lost_s", "ongoing" (pmd-starved); "pid" (switch-*, control-stuck); "reason"
+ * (version-mismatch); "removed" (link). From the agent the message also takes "wchan" and
+ * "function".
  */
 const struct pmdp_evidence *pmdp_evidence_find(const struct pmdp_incident *incident,
 					       const char *key);
 
 /*
  * Compose the one-line message from the fields, e.g.
- * "pmd-c01/id:2 (core 1) stalled for 0.301 s: preempted by hog-x7 (pid 4242, SCHED_FIFO) for 0.300 s".
+ * "pmd-c01/id:2 (core 1) stalled for 0.301 s: preempted by hog-x7 (pid 4242, SCHED_FIFO) for 0.300
+ * s".
  */
 void pmdp_incident_compose(struct pmdp_incident *incident);
 
@@ -56,7 +60,8 @@ void pmdp_incident_compose(struct pmdp_incident *incident);
 // keep the first of a key of evidence.
 void pmdp_incident_sanitize(struct pmdp_incident *incident);
 
-// "2026-11-30T13:00:00.123456 FAILURE raise default-... pmd-stall: MESSAGE", local time. Returns out.
+// "2026-11-30T13:00:00.123456 FAILURE raise default-... pmd-stall: MESSAGE", local time. Returns
+// out.
 char *pmdp_incident_line(const struct pmdp_incident *incident, char *out, size_t size);
 
 // CLOCK_MONOTONIC ns to wall-clock microseconds, with a pair read now. At the edge only.
@@ -77,10 +82,10 @@ struct pmdp_incident_log_opts {
 };
 
 /*
- * Open INSTANCE.incidents for writing. Where a readable segment of an earlier agent exists, its event
- * ring, sequence number and open incidents are carried over into a new file (a new generation); one
- * that can't be carried over (damaged, of another ABI version, another user's) is renamed to
- * INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
+ * Open INSTANCE.incidents for writing. Where a readable segment of an earlier agent exists, its
+ * event ring, sequence number and open incidents are carried over into a new file (a new
+ * generation); one that can't be carried over (damaged, of another ABI version, another user's) is
+ * renamed to INSTANCE.incidents.bad and *out_was_bad is set (may be NULL).
  * Errors as pmdp_publisher_open; -EEXIST: a living agent writes it.
  */
 int pmdp_incident_log_open(const char *instance, const struct pmdp_incident_log_opts *opts,
@@ -92,12 +97,12 @@ void pmdp_incident_log_close(struct pmdp_incident_log *log);
 void pmdp_incident_log_alive(struct pmdp_incident_log *log);
 
 /*
- * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open incidents
- * (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there; CLEAR removes it.
- * seq and emitted_realtime_us are filled in. seq goes on from one agent to the next: event number n of
- * the ring (from 0) has seq n + 1. When the table is full the event is still in the ring, and the
- * incident gets the next slot that is free: a reader that finds the table full can't tell from it what
- * is not open. Allocates only then. Never blocks.
+ * Publish one event. A RAISE gets a new id, unless it has one, and stands in the table of open
+ * incidents (but for good news: severity OKAY has nothing to clear); UPDATE replaces it there;
+ * CLEAR removes it. seq and emitted_realtime_us are filled in. seq goes on from one agent to the
+ * next: event number n of the ring (from 0) has seq n + 1. When the table is full the event is
+ * still in the ring, and the incident gets the next slot that is free: a reader that finds the
+ * table full can't tell from it what is not open. Allocates only then. Never blocks.
  */
 void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incident *incident);
 

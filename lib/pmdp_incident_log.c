@@ -4,9 +4,9 @@
  * The writer of NAME.incidents. Event number n (from 0) has seq n + 1 for good: the numbers go on
  * from one agent to the next, so that a follower's place stays valid when it opens the new file.
  *
- * Order, for a crash in between: a RAISE is in the table of open incidents before it is in the ring,
- * a CLEAR is in the ring before it leaves the table. So nothing that was told can be left open for
- * ever; what was cleared already is found in the ring when the table is carried over.
+ * Order, for a crash in between: a RAISE is in the table of open incidents before it is in the
+ * ring, a CLEAR is in the ring before it leaves the table. So nothing that was told can be left
+ * open for ever; what was cleared already is found in the ring when the table is carried over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -339,8 +339,8 @@ void pmdp_incident_log_publish(struct pmdp_incident_log *log, struct pmdp_incide
 	if (!is_over && incident->severity != PMDP_SEVERITY_OKAY)
 		keep_open(log, incident);
 	push_event(log, incident);
-	// Wakes followers that wait by inotify (IN_ATTRIB). By name: the fd's own name is that of the
-	// unnamed file it was opened as, and it is that one which inotify would give.
+	// Wakes followers that wait by inotify (IN_ATTRIB). By name: the fd's own name is that of
+	// the unnamed file it was opened as, and it is that one which inotify would give.
 	utimensat(log->seg.dir_fd, log->seg.name, NULL, AT_SYMLINK_NOFOLLOW);
 	if (is_over)
 		drop_open(log, incident->id);

@@ -34,7 +34,8 @@ int pmdp_json_kv_null(yajl_gen gen, const char *key);
 // The incident object of the product (one map, all keys always present).
 int pmdp_json_incident(yajl_gen gen, const struct pmdp_incident *incident);
 
-// The value of its "culprit" key: an object, or null where there is none. Also used by pmd-health-show.
+// The value of its "culprit" key: an object, or null where there is none. Also used by
+// pmd-health-show.
 int pmdp_json_culprit(yajl_gen gen, const struct pmdp_incident *incident);
 
 // One line without newline, malloc'd, for logs and streams; NULL without memory.

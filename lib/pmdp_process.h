@@ -52,8 +52,8 @@ int pmdp_process_boot_id(uint8_t out_id[16]);
  */
 int pmdp_process_writer_alive(const struct pmdp_header_shm *header, int fd);
 
-// Does the descriptor lead to the journal? systemd says in JOURNAL_STREAM which one does; one that was
-// redirected leads elsewhere.
+// Does the descriptor lead to the journal? systemd says in JOURNAL_STREAM which one does; one that
+// was redirected leads elsewhere.
 bool pmdp_process_is_journal(int fd);
 
 #pragma GCC visibility pop

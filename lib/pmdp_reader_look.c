@@ -71,8 +71,9 @@ static int refresh_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair
 		take_pair(reader, &pair);
 		reader->pair_seq = word(&pair.seq);
 	} else if (rc == -EAGAIN) {
-		// A writer that died inside the pair: the last good one serves, or, for a reader that
-		// comes later, the torn one. It is off by at most the time between two refreshes.
+		// A writer that died inside the pair: the last good one serves, or, for a reader
+		// that comes later, the torn one. It is off by at most the time between two
+		// refreshes.
 		if (!reader->pair.ticks_hz)
 			take_pair(reader, seen);
 		rc = 0;
@@ -157,10 +158,10 @@ static bool is_behind(const struct pmdp_lane_look *now, const struct pmdp_lane_l
 
 /*
  * A slot is copied word by word while its thread runs, so a copy can hold an old beat beside a new
- * word of announcement, which looks like a thread that should poll and does not; or the number of one
- * thread beside the counts of the next. So a lane whose announcement or incarnation is new, whose
- * beat is old, or whose counts fell, is read once more: when both copies agree in announcement and
- * incarnation, what the second holds was true while the announcement was (H1, H4).
+ * word of announcement, which looks like a thread that should poll and does not; or the number of
+ * one thread beside the counts of the next. So a lane whose announcement or incarnation is new,
+ * whose beat is old, or whose counts fell, is read once more: when both copies agree in
+ * announcement and incarnation, what the second holds was true while the announcement was (H1, H4).
  */
 static bool is_doubtful(const struct pmdp_lane_look *now, const struct pmdp_lane_look *before,
 			uint64_t now_ns, uint64_t interval_ns)

@@ -43,7 +43,8 @@ struct pmdp_segment_opts {
 	const char *instance;
 	const char *suffix;  // "ring" or "incidents"
 	const char *group;   // NULL: the folder's group
-	uid_t publisher_uid; // believed as owner of the folder beside root, oneself and the services
+	uid_t publisher_uid; // believed as owner of the folder beside root, oneself and the
+			     // services
 	bool has_publisher_uid;
 	uint32_t mode;         // 0: 0640
 	uint32_t segment_kind; // PMDP_SEGMENT_*
@@ -63,8 +64,8 @@ struct pmdp_segment {
 	int dir_fd;
 	bool is_damaged_kept;
 	bool was_damaged; // valid after publish: the predecessor was no segment, or unreadable
-	// Set by the caller before publish: what stands there can't be carried over, though it begins
-	// like a segment. It is kept like a damaged one.
+	// Set by the caller before publish: what stands there can't be carried over, though it
+	// begins like a segment. It is kept like a damaged one.
 	bool is_unreadable;
 	char *path;       // DIR/INSTANCE.SUFFIX
 	const char *name; // its last part
@@ -75,7 +76,8 @@ struct pmdp_segment {
  * clock pair and alive_ns; flags, interval and limits are 0 for the caller to set, all else is 0.
  * -EINVAL   bad instance name, count or size
  * -ENOTSUP  the folder is not on a tmpfs
- * -EPERM    the folder is a stranger's, a symbolic link, or everybody may rename in it (no sticky bit)
+ * -EPERM    the folder is a stranger's, a symbolic link, or everybody may rename in it (no sticky
+ *           bit)
  * -ENOSPC   no room for the whole segment
  * -EEXIST   a living process writes a segment of this name
  * -ENOENT   the group is unknown, or the folder above the rundir does not exist

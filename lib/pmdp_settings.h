@@ -7,7 +7,8 @@
  * A setting that is wrong stops the start: the error names where it stands (file and line, or the
  * option), the key, and what would be right.
  *
- * For our own programs; not exported. Nothing here prints or exits: errors are texts for the caller.
+ * For our own programs; not exported. Nothing here prints or exits: errors are texts for the
+ * caller.
  */
 #pragma once
 
@@ -59,8 +60,8 @@ int pmdp_settings_arg(const struct pmdp_settings *settings, void *config, const 
 		      uint64_t *list_seen, char *error, size_t error_size);
 
 /*
- * All of a command line: "-c FILE" (the last one counts) or the program's own file, if there is one,
- * then every "--key=value" and "--key value". 0 or a negative errno, with a text in error.
+ * All of a command line: "-c FILE" (the last one counts) or the program's own file, if there is
+ * one, then every "--key=value" and "--key value". 0 or a negative errno, with a text in error.
  */
 int pmdp_settings_main(const struct pmdp_settings *settings, void *config, int argc, char **argv,
 		       char *error, size_t error_size);

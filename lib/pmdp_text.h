@@ -17,14 +17,15 @@ size_t pmdp_utf8_sequence(const char *text, size_t n);
 
 bool pmdp_utf8_is_valid(const char *text, size_t n);
 
-// Copy bytes as they are, NUL terminated, the rest of dst zeroed; cut before a sequence that does not
-// fit. text NULL counts as empty.
+// Copy bytes as they are, NUL terminated, the rest of dst zeroed; cut before a sequence that does
+// not fit. text NULL counts as empty.
 void pmdp_text_copy(char *dst, size_t size, const char *text);
 
 // Copy for one line that is read by people: invalid bytes become U+FFFD, control characters '?'.
 void pmdp_text_clean(char *dst, size_t size, const char *text);
 
-// Append as snprintf does, cut at a UTF-8 boundary; *used is the length so far. clean arguments first.
+// Append as snprintf does, cut at a UTF-8 boundary; *used is the length so far. clean arguments
+// first.
 void pmdp_text_append(char *dst, size_t size, size_t *used, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -10,8 +10,8 @@
 #include "pmdp_text.h"
 #include "pmdp_ves_internal.h"
 
-// Both as plain JSON text and when that text is escaped once more as a string: collectd's write_http
-// cuts a notification at 4095 bytes.
+// Both as plain JSON text and when that text is escaped once more as a string: collectd's
+// write_http cuts a notification at 4095 bytes.
 #define MAX_BYTES 3000
 
 // How much of it is told: less of the evidence until it fits.

@@ -3,8 +3,8 @@
 /*
  * ONAP VES 7.2.1 events, {"event": {"commonEventHeader", ...}}, Common Event Format 30.2.1.
  *
- *   fault        any incident. eventId and startEpochMicrosec are those of the raise for every phase,
- *                sequence is the incident's seq, NORMAL clears
+ *   fault        any incident. eventId and startEpochMicrosec are those of the raise for every
+ *                phase, sequence is the incident's seq, NORMAL clears
  *   stateChange  a port's link, or the switch itself, beside the fault
  *   heartbeat    of whoever posts the events
  *

@@ -256,7 +256,8 @@ static uint32_t how_ended(struct pmdp_watch *watch)
 	return take_look(watch) && watch->look.stopped_ns ? PMDP_WATCH_STOPPED : PMDP_WATCH_GONE;
 }
 
-// Does another file stand under the name? While the writer lives that is rare: looked at now and then.
+// Does another file stand under the name? While the writer lives that is rare: looked at now and
+// then.
 static bool is_replaced(struct pmdp_watch *watch, uint64_t now_ns)
 {
 	watch->name_ns = now_ns + PMDP_WATCH_SLOW_NS;

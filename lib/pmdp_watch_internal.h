@@ -46,7 +46,8 @@ struct pmdp_watch_lane {
 	uint64_t incarnation;  // of the body
 	uint64_t gone_seen_ns; // not there at this time; 0: it is there
 	uint64_t stall_key, starve_key, gone_key;
-	// What its record said of a stall that was not seen live, by the begin that the detector gave it.
+	// What its record said of a stall that was not seen live, by the begin that the detector
+	// gave it.
 	struct {
 		uint64_t stall_begin_ns, begin_ns, end_ns, crumb;
 	} recorded;
@@ -123,8 +124,8 @@ void pmdp_watch_begin(struct pmdp_watch *watch, uint64_t key, uint32_t kind, uin
 		      struct pmdp_watch_event *out);
 
 /*
- * Tell a RAISE. One that was adopted from an earlier run becomes an UPDATE under its key. Returns the
- * key. Severity is set here (from state, which is that of the incident).
+ * Tell a RAISE. One that was adopted from an earlier run becomes an UPDATE under its key. Returns
+ * the key. Severity is set here (from state, which is that of the incident).
  */
 uint64_t pmdp_watch_raise(struct pmdp_watch *watch, struct pmdp_watch_event *event,
 			  uint64_t begin_ns);
@@ -174,15 +175,16 @@ int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_l
 // --- lanes
 
 /*
- * Judge the look and tell. now_ns is from before the look. Returns when the next step is due, or 0 when
- * the process turned out to be dying: then nothing has been told of the threads that went with it.
+ * Judge the look and tell. now_ns is from before the look. Returns when the next step is due, or 0
+ * when the process turned out to be dying: then nothing has been told of the threads that went with
+ * it.
  */
 uint64_t pmdp_watch_judge(struct pmdp_watch *watch, uint64_t now_ns);
 // Clear what is open of all lanes; why: what the message says of threads that were stalled.
 void pmdp_watch_lanes_end(struct pmdp_watch *watch, const char *why);
 
-// Begin, end and place of a stall that was not seen live, from the lane's record, where it has one. All
-// events of one stall say the same of it, though the records are read at its first only.
+// Begin, end and place of a stall that was not seen live, from the lane's record, where it has one.
+// All events of one stall say the same of it, though the records are read at its first only.
 void pmdp_watch_refine(struct pmdp_watch *watch, const struct pmdp_transition *t,
 		       struct pmdp_watch_event *event);
 

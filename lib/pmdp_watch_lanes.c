@@ -172,9 +172,9 @@ static void tell(struct pmdp_watch *watch, const struct pmdp_transition *t, bool
 }
 
 /*
- * A thread that pauses by itself between its beats (a foreign program with a sleep in its loop) has the
- * same gaps as one that is kept from its CPU. The kernel tells them apart, over a time: so starvation is
- * told at its second event. True: it is in doubt from now on.
+ * A thread that pauses by itself between its beats (a foreign program with a sleep in its loop) has
+ * the same gaps as one that is kept from its CPU. The kernel tells them apart, over a time: so
+ * starvation is told at its second event. True: it is in doubt from now on.
  */
 static bool doubt(struct pmdp_watch *watch, const struct pmdp_transition *t)
 {
@@ -229,7 +229,8 @@ static void raise_gone(struct pmdp_watch *watch, uint32_t index, uint64_t now_ns
 
 /*
  * Is this lane's thread there? Returns false while that is in doubt: absent, but its process may be
- * dying, which is another story. An absence that lasts while the process lives is told as thread-gone.
+ * dying, which is another story. An absence that lasts while the process lives is told as
+ * thread-gone.
  */
 static bool check_thread(struct pmdp_watch *watch, uint32_t index, uint64_t now_ns)
 {
@@ -273,7 +274,8 @@ static void tell_late(struct pmdp_watch *watch, const struct pmdp_transition *t)
 		watch->late_key = pmdp_watch_raise(watch, &event, t->begin_ns);
 }
 
-// A thread that stopped beating, seen for the first time. True: there is nothing to tell of it (yet).
+// A thread that stopped beating, seen for the first time. True: there is nothing to tell of it
+// (yet).
 static bool is_withheld(struct pmdp_watch *watch, const struct pmdp_transition *t, uint64_t now_ns)
 {
 	return t->what == PMDP_T_RAISE && t->end_ns == 0 && !check_thread(watch, t->lane, now_ns);

@@ -5,8 +5,8 @@
 #define RECORDS_BACK 64 // how far a stall that was not seen live is searched for
 
 /*
- * A stall that was not seen live: the lane's own record knows its begin and where the thread was. The
- * newest record of the length that the detector was told is the one. True: found.
+ * A stall that was not seen live: the lane's own record knows its begin and where the thread was.
+ * The newest record of the length that the detector was told is the one. True: found.
  */
 static bool find_record(struct pmdp_watch *watch, const struct pmdp_transition *t)
 {

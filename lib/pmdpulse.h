@@ -118,9 +118,9 @@ int pmdp_publisher_open(const char *instance, const struct pmdp_publisher_opts *
 			struct pmdp_publisher **out_pub);
 
 /*
- * Tell of a clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is unlinked
- * if it is still ours. Nothing is freed: for a program that is about to exit while a thread can't be
- * ended. In a child of the process that opened it: nothing.
+ * Tell of a clean stop: lanes still claimed are marked EXITED, stopped_ns is set, the file is
+ * unlinked if it is still ours. Nothing is freed: for a program that is about to exit while a
+ * thread can't be ended. In a child of the process that opened it: nothing.
  */
 void pmdp_publisher_stop(struct pmdp_publisher *pub);
 

@@ -129,8 +129,9 @@ static int start(struct sw_switch *sw, struct sw_error *err)
 }
 
 /*
- * Clean stop. A PMD that can't be ended still runs in memory that would be taken from under it: then
- * the segment tells of the stop and the process ends on the spot; the kernel takes care of the rest.
+ * Clean stop. A PMD that can't be ended still runs in memory that would be taken from under it:
+ * then the segment tells of the stop and the process ends on the spot; the kernel takes care of the
+ * rest.
  */
 static void close_all(struct sw_switch *sw)
 {

@@ -64,12 +64,9 @@ static void megaflow(const struct sw_cmd_call *call, const struct sw_pmd *pmd, u
 	char match[SW_FLOW_TEXT_BYTES], acts[SW_FLOW_TEXT_BYTES],
 		line[2 * SW_FLOW_TEXT_BYTES + 256];
 	char used[32] = "never";
-	struct sw_key value = flow->key;
 	yajl_gen gen = call->gen;
 
-	for (uint32_t i = 0; i < SW_KEY_WORDS; i++)
-		value.word[i] &= flow->mask.word[i];
-	sw_match_format(&value, &flow->mask, match, sizeof(match));
+	sw_match_format(&flow->key, &flow->mask, match, sizeof(match));
 	sw_acts_format(flow->acts, flow->n_acts, flow->drop_reason, flow->key.dl_type, acts,
 		       sizeof(acts));
 	if (flow->n_packets > 0)
@@ -92,12 +89,16 @@ static void megaflow(const struct sw_cmd_call *call, const struct sw_pmd *pmd, u
 	yajl_gen_map_close(gen);
 }
 
-int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err)
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
+			  struct sw_error *err)
 {
 	struct sw_pmd *pmd = NULL;
 	struct sw_mega_copy flow;
 
-	(void)err;
+	if (!filter->is_any_table || filter->cookie_mask != 0 || filter->out_port != 0)
+		return sw_fail(err, -EINVAL,
+			       "-m: table, cookie and out_port are of rules, megaflows have none "
+			       "(leave them out, or -m)");
 	yajl_gen_map_open(call->gen);
 	pmdp_json_key(call->gen, "megaflows");
 	yajl_gen_array_open(call->gen);
@@ -105,7 +106,8 @@ int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err)
 		uint64_t now_ticks = call->sw->tsc_hz != 0 ? rte_rdtsc() : sw_now_ns();
 
 		for (uint32_t i = 0; i < sw_pipe_n_places(pmd->pipe); i++) {
-			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow))
+			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow) &&
+			    sw_flow_filter_meets(filter, &flow.key, &flow.mask))
 				megaflow(call, pmd, now_ticks, &flow);
 		}
 	}

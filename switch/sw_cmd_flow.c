@@ -17,14 +17,14 @@ static int resolve(void *ctx, const char *name)
 	return port && port->state == SW_PORT_ACTIVE ? port->ofport : -ENOENT;
 }
 
-static struct sw_rule_parser parser(const struct sw_cmd_call *call)
+struct sw_rule_parser sw_cmd_rule_parser(const struct sw_cmd_call *call)
 {
 	return (struct sw_rule_parser){.resolve = resolve, .resolve_ctx = call->sw};
 }
 
 int sw_cmd_add_flow(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	const struct sw_rule_parser with = parser(call);
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	struct sw_rule rule;
 	int rc = sw_rule_parse(&with, call->argv[0], &rule, err);
 
@@ -40,7 +40,7 @@ typedef int change_fn(struct sw_flow_table *table, const struct sw_rule *rules, 
 
 static int change(const struct sw_cmd_call *call, change_fn *fn, struct sw_error *err)
 {
-	const struct sw_rule_parser with = parser(call);
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	struct sw_rule *rules;
 	uint32_t n;
 	int rc = sw_rules_parse(&with, call->argv, (uint32_t)call->argc, &rules, &n, err);
@@ -62,23 +62,34 @@ int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	return change(call, sw_flow_replace, err);
 }
 
+// Arguments "[OPTION] [MATCH]", in either order. -EINVAL.
+static int option_and_match(const struct sw_cmd_call *call, const char *option, bool *out_is_given,
+			    const char **out_match, struct sw_error *err)
+{
+	*out_is_given = false;
+	*out_match = NULL;
+	for (int i = 0; i < call->argc; i++) {
+		if (strcmp(call->argv[i], option) == 0)
+			*out_is_given = true;
+		else if (!*out_match)
+			*out_match = call->argv[i];
+		else
+			return sw_fail(err, -EINVAL, "%.100s: one match, and %s, is all it takes",
+				       call->argv[i], option);
+	}
+	return 0;
+}
+
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	const struct sw_rule_parser with = parser(call);
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	struct sw_flow_filter filter;
-	const char *match = NULL;
-	bool is_strict = false;
-	int rc;
+	const char *match;
+	bool is_strict;
+	int rc = option_and_match(call, "--strict", &is_strict, &match, err);
 
-	for (int i = 0; i < call->argc; i++) {
-		if (strcmp(call->argv[i], "--strict") == 0)
-			is_strict = true;
-		else if (!match)
-			match = call->argv[i];
-		else
-			return sw_fail(err, -EINVAL, "usage: del-flows [--strict] [MATCH]");
-	}
-	rc = sw_flow_filter_parse(&with, match, is_strict, &filter, err);
+	if (rc == 0)
+		rc = sw_flow_filter_parse(&with, match, is_strict, &filter, err);
 	if (rc < 0)
 		return rc;
 	rc = sw_flow_delete(call->sw->flows, &filter, err);
@@ -98,12 +109,12 @@ static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
 	if (rule->priority != SW_FLOW_DEFAULT_PRIORITY)
 		snprintf(priority, sizeof(priority), "priority=%u%s", rule->priority,
 			 match[0] ? "," : "");
-	snprintf(
-		text, sizeof(text),
-		"cookie=%s, duration=%.3fs, table=%u, n_packets=%llu, n_bytes=%llu, %s%s%sactions=%s",
-		cookie, (double)age_ns / 1e9, rule->table, (unsigned long long)info->n_packets,
-		(unsigned long long)info->n_bytes, priority, match,
-		match[0] || priority[0] ? " " : "", actions);
+	snprintf(text, sizeof(text),
+		 "cookie=%s, duration=%.3fs, table=%u, n_packets=%llu, n_bytes=%llu, "
+		 "%s%s%sactions=%s",
+		 cookie, (double)age_ns / 1e9, rule->table, (unsigned long long)info->n_packets,
+		 (unsigned long long)info->n_bytes, priority, match,
+		 match[0] || priority[0] ? " " : "", actions);
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_int(gen, "table", rule->table);
 	pmdp_json_kv_int(gen, "priority", rule->priority);
@@ -119,17 +130,20 @@ static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
 
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	const struct sw_rule_parser with = parser(call);
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	uint32_t n = sw_flow_count(call->sw->flows);
 	struct sw_flow_filter filter;
 	uint64_t now_ns = sw_now_ns();
-	int rc;
+	bool is_of_megaflows;
+	const char *match;
+	int rc = option_and_match(call, "-m", &is_of_megaflows, &match, err);
 
-	if (call->argc && strcmp(call->argv[0], "-m") == 0)
-		return sw_cmd_dump_megaflows(call, err);
-	rc = sw_flow_filter_parse(&with, call->argc ? call->argv[0] : NULL, false, &filter, err);
+	if (rc == 0)
+		rc = sw_flow_filter_parse(&with, match, false, &filter, err);
 	if (rc < 0)
 		return rc;
+	if (is_of_megaflows)
+		return sw_cmd_dump_megaflows(call, &filter, err);
 	yajl_gen_map_open(call->gen);
 	pmdp_json_key(call->gen, "flows");
 	yajl_gen_array_open(call->gen);

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "sw_cmd.h"
+#include "sw_rule.h"
 
 struct sw_pmd;
-struct sw_pmd_stats;
 
 int sw_cmd_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_ports(const struct sw_cmd_call *call, struct sw_error *err);
@@ -21,6 +21,8 @@ int sw_cmd_add_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
+// Reads rules that name the ports of this switch.
+struct sw_rule_parser sw_cmd_rule_parser(const struct sw_cmd_call *call);
 
 int sw_cmd_dump_tables(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err);
@@ -32,7 +34,9 @@ int sw_cmd_get(const struct sw_cmd_call *call, struct sw_error *err);
 
 int sw_cmd_dpif_impl_get(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
-int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, struct sw_error *err);
+// dump-flows -m
+int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
+			  struct sw_error *err);
 
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);
@@ -41,6 +45,11 @@ int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err);
 
-// Keys of an open map: who the PMD is, and what it has counted.
-void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd);
-void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats);
+// Puts keys of a PMD into the open map; ctx is the caller's.
+typedef void sw_cmd_pmd_fn(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
+			   const void *ctx);
+// "pmds": a map for each PMD, or for the one on this core (-1: all). Says who it is, put() the
+// rest.
+void sw_cmd_pmds(const struct sw_cmd_call *call, int core, sw_cmd_pmd_fn *put, const void *ctx);
+// What it has counted, without ctx.
+sw_cmd_pmd_fn sw_cmd_pmd_counters;

@@ -37,16 +37,17 @@ static int number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t
 
 struct shown {
 	bool is_without_histograms;
-	bool is_one;
-	uint32_t core; // is_one
+	int core; // -1: all
 	uint32_t n_iterations;
 	uint32_t n_ms;
 };
 
 static int parse_shown(const struct sw_cmd_call *call, struct shown *out, struct sw_error *err)
 {
+	uint32_t core;
 	int rc = 0;
 
+	*out = (struct shown){.core = -1};
 	for (int i = 0; i < call->argc && rc == 0; i++) {
 		const char *option = call->argv[i];
 
@@ -57,20 +58,29 @@ static int parse_shown(const struct sw_cmd_call *call, struct shown *out, struct
 		} else if (strcmp(option, "-ms") == 0) {
 			rc = number(call, &i, MAX_SHOWN, &out->n_ms, err);
 		} else if (strcmp(option, "-pmd") == 0) {
-			rc = number(call, &i, CPU_SETSIZE - 1, &out->core, err);
-			out->is_one = true;
+			rc = number(call, &i, CPU_SETSIZE - 1, &core, err);
+			out->core = rc == 0 ? (int)core : -1;
 		} else {
 			rc = sw_fail(err, -EINVAL, "%.40s: no such option", option);
 		}
 	}
-	if (rc == 0 && out->is_one && sw_pmd_by_core(call->sw, (int)out->core) == NULL)
-		rc = sw_fail(err, -ENOENT, "-pmd %u: no PMD runs on that core", out->core);
+	if (rc == 0 && out->core >= 0 && sw_pmd_by_core(call->sw, out->core) == NULL)
+		rc = sw_fail(err, -ENOENT, "-pmd %d: no PMD runs on that core", out->core);
 	return rc;
 }
 
-static bool is_shown(const struct shown *shown, const struct sw_pmd *pmd)
+// "key": a list of n records, each a map that put() fills.
+static void put_list(yajl_gen gen, const char *key, const void *records, size_t record_bytes,
+		     size_t n, void (*put)(yajl_gen gen, const void *record))
 {
-	return !shown->is_one || pmd->core == (int)shown->core;
+	pmdp_json_key(gen, key);
+	yajl_gen_array_open(gen);
+	for (size_t i = 0; i < n; i++) {
+		yajl_gen_map_open(gen);
+		put(gen, (const char *)records + i * record_bytes);
+		yajl_gen_map_close(gen);
+	}
+	yajl_gen_array_close(gen);
 }
 
 static void totals(yajl_gen gen, const struct sw_perf_totals *n)
@@ -108,8 +118,10 @@ static void histograms(yajl_gen gen, const struct sw_perf_totals *n)
 	yajl_gen_map_close(gen);
 }
 
-static void iteration(yajl_gen gen, const struct sw_perf_iteration *it)
+static void iteration(yajl_gen gen, const void *record)
 {
+	const struct sw_perf_iteration *it = record;
+
 	pmdp_json_kv_u64(gen, "begin_cycles", it->begin_ticks);
 	pmdp_json_kv_u64(gen, "cycles", it->cycles);
 	pmdp_json_kv_int(gen, "packets", it->n_packets);
@@ -124,15 +136,22 @@ static void iterations(yajl_gen gen, const struct sw_pmd *pmd, uint32_t n)
 	struct sw_perf_iteration *list = calloc(n, sizeof(*list));
 
 	n = list == NULL ? 0 : sw_perf_iterations(pmd, list, n);
-	pmdp_json_key(gen, "recent_iterations");
-	yajl_gen_array_open(gen);
-	for (uint32_t i = 0; i < n; i++) {
-		yajl_gen_map_open(gen);
-		iteration(gen, &list[i]);
-		yajl_gen_map_close(gen);
-	}
-	yajl_gen_array_close(gen);
+	put_list(gen, "recent_iterations", list, sizeof(*list), n, iteration);
 	free(list);
+}
+
+static void millisecond(yajl_gen gen, const void *record)
+{
+	const struct sw_perf_ms *ms = record;
+
+	pmdp_json_kv_u64(gen, "begin_cycles", ms->begin_ticks);
+	pmdp_json_kv_u64(gen, "cycles", ms->cycles);
+	pmdp_json_kv_int(gen, "iterations", ms->n_iterations);
+	pmdp_json_kv_int(gen, "iterations_idle", ms->n_idle);
+	pmdp_json_kv_u64(gen, "packets", ms->n_packets);
+	pmdp_json_kv_int(gen, "batches", ms->n_batches);
+	pmdp_json_kv_int(gen, "upcalls", ms->n_upcalls);
+	pmdp_json_kv_u64(gen, "cycles_upcalls", ms->upcall_cycles);
 }
 
 static void milliseconds(yajl_gen gen, const struct sw_pmd *pmd, uint32_t n)
@@ -140,37 +159,18 @@ static void milliseconds(yajl_gen gen, const struct sw_pmd *pmd, uint32_t n)
 	struct sw_perf_ms *list = calloc(n, sizeof(*list));
 
 	n = list == NULL ? 0 : sw_perf_milliseconds(pmd, list, n);
-	pmdp_json_key(gen, "recent_ms");
-	yajl_gen_array_open(gen);
-	for (uint32_t i = 0; i < n; i++) {
-		yajl_gen_map_open(gen);
-		pmdp_json_kv_u64(gen, "begin_cycles", list[i].begin_ticks);
-		pmdp_json_kv_u64(gen, "cycles", list[i].cycles);
-		pmdp_json_kv_int(gen, "iterations", list[i].n_iterations);
-		pmdp_json_kv_int(gen, "iterations_idle", list[i].n_idle);
-		pmdp_json_kv_u64(gen, "packets", list[i].n_packets);
-		pmdp_json_kv_int(gen, "batches", list[i].n_batches);
-		pmdp_json_kv_int(gen, "upcalls", list[i].n_upcalls);
-		pmdp_json_kv_u64(gen, "cycles_upcalls", list[i].upcall_cycles);
-		yajl_gen_map_close(gen);
-	}
-	yajl_gen_array_close(gen);
+	put_list(gen, "recent_ms", list, sizeof(*list), n, millisecond);
 	free(list);
 }
 
-static void show_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
-		     const struct shown *shown)
+static void show_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
 {
+	const struct shown *shown = ctx;
 	yajl_gen gen = call->gen;
-	struct sw_pmd_stats stats;
 	struct sw_perf_totals perf;
-	int rc = sw_stats_pmd(pmd, &stats);
+	int rc;
 
-	yajl_gen_map_open(gen);
-	sw_cmd_pmd_identity(gen, pmd);
-	pmdp_json_kv_bool(gen, "readable", rc == 0);
-	if (rc == 0)
-		sw_cmd_pmd_counters(gen, &stats);
+	sw_cmd_pmd_counters(call, pmd, NULL);
 	rc = sw_perf_totals(pmd, &perf);
 	pmdp_json_key(gen, "perf");
 	if (rc == 0) {
@@ -186,13 +186,11 @@ static void show_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd,
 	} else {
 		yajl_gen_null(gen); // never recorded, or stuck while it did
 	}
-	yajl_gen_map_close(gen);
 }
 
 int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	struct shown shown = {0};
-	struct sw_pmd *pmd = NULL;
+	struct shown shown;
 	int rc = parse_shown(call, &shown, err);
 
 	if (rc != 0)
@@ -201,12 +199,7 @@ int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err)
 	pmdp_json_kv_bool(call->gen, "pmd_perf_metrics", call->sw->settings.pmd_perf_metrics);
 	pmdp_json_kv_seconds(call->gen, "measured_s",
 			     sw_now_ns() - RTE_MAX(call->sw->cleared_ns, call->sw->start_ns));
-	pmdp_json_key(call->gen, "pmds");
-	yajl_gen_array_open(call->gen);
-	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL)
-		if (is_shown(&shown, pmd))
-			show_pmd(call, pmd, &shown);
-	yajl_gen_array_close(call->gen);
+	sw_cmd_pmds(call, shown.core, show_pmd, &shown);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }
@@ -216,24 +209,17 @@ static void log_of(yajl_gen gen, const struct sw_perf_log *log)
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_int(gen, "suspicious", log->n_suspicious);
 	pmdp_json_kv_int(gen, "at", log->at);
-	pmdp_json_key(gen, "iterations");
-	yajl_gen_array_open(gen);
-	for (uint32_t i = 0; i < log->n; i++) {
-		yajl_gen_map_open(gen);
-		iteration(gen, &log->iterations[i]);
-		yajl_gen_map_close(gen);
-	}
-	yajl_gen_array_close(gen);
+	put_list(gen, "iterations", log->iterations, sizeof(log->iterations[0]), log->n, iteration);
 	yajl_gen_map_close(gen);
 }
 
-static void log_pmd(yajl_gen gen, const struct sw_pmd *pmd)
+static void log_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
 {
 	const struct sw_perf_kept *kept = &pmd->perf;
 	uint64_t n = kept->n_logs < SW_PERF_N_KEPT ? kept->n_logs : SW_PERF_N_KEPT;
+	yajl_gen gen = call->gen;
 
-	yajl_gen_map_open(gen);
-	sw_cmd_pmd_identity(gen, pmd);
+	(void)ctx;
 	pmdp_json_kv_u64(gen, "tsc_hz",
 			 pmd->sw->tsc_hz != 0 ? pmd->sw->tsc_hz : UINT64_C(1000000000));
 	pmdp_json_kv_u64(gen, "logged", kept->n_logs);
@@ -242,14 +228,12 @@ static void log_pmd(yajl_gen gen, const struct sw_pmd *pmd)
 	for (uint64_t i = kept->n_logs - n; i < kept->n_logs; i++)
 		log_of(gen, kept->logs[i % SW_PERF_N_KEPT]);
 	yajl_gen_array_close(gen);
-	yajl_gen_map_close(gen);
 }
 
 int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err)
 {
 	const struct sw_perf_limits *limits = &call->sw->perf_limits;
-	struct shown shown = {0};
-	struct sw_pmd *pmd = NULL;
+	struct shown shown;
 	int rc = parse_shown(call, &shown, err);
 
 	if (rc != 0)
@@ -262,12 +246,7 @@ int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err)
 	pmdp_json_kv_int(call->gen, "before", limits->n_before);
 	pmdp_json_kv_int(call->gen, "after", limits->n_after);
 	pmdp_json_kv_bool(call->gen, "extend", limits->is_extending);
-	pmdp_json_key(call->gen, "pmds");
-	yajl_gen_array_open(call->gen);
-	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL)
-		if (is_shown(&shown, pmd))
-			log_pmd(call->gen, pmd);
-	yajl_gen_array_close(call->gen);
+	sw_cmd_pmds(call, shown.core, log_pmd, NULL);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }

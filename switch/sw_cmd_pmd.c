@@ -13,7 +13,7 @@
 #include "sw_stats.h"
 #include "sw_switch.h"
 
-void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd)
+static void identity(yajl_gen gen, const struct sw_pmd *pmd)
 {
 	pmdp_json_kv_text(gen, "name", pmd->name);
 	pmdp_json_kv_int(gen, "tid", pmd->tid);
@@ -24,12 +24,29 @@ void sw_cmd_pmd_identity(yajl_gen gen, const struct sw_pmd *pmd)
 		pmdp_json_kv_null(gen, "numa");
 }
 
+void sw_cmd_pmds(const struct sw_cmd_call *call, int core, sw_cmd_pmd_fn *put, const void *ctx)
+{
+	struct sw_pmd *pmd = NULL;
+
+	pmdp_json_key(call->gen, "pmds");
+	yajl_gen_array_open(call->gen);
+	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL) {
+		if (core >= 0 && pmd->core != core)
+			continue;
+		yajl_gen_map_open(call->gen);
+		identity(call->gen, pmd);
+		put(call, pmd, ctx);
+		yajl_gen_map_close(call->gen);
+	}
+	yajl_gen_array_close(call->gen);
+}
+
 static double ratio(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0.0;
 }
 
-void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats)
+static void counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 {
 	// Keys of the reply, and what the OVS namesake calls them.
 	static const struct {
@@ -88,29 +105,26 @@ void sw_cmd_pmd_counters(yajl_gen gen, const struct sw_pmd_stats *stats)
 	pmdp_json_kv_drops(gen, "drops", &n[PMDP_C_DROP0]);
 }
 
+void sw_cmd_pmd_counters(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
+{
+	struct sw_pmd_stats stats;
+	int rc = sw_stats_pmd(pmd, &stats);
+
+	(void)ctx;
+	// A PMD that is stuck while it publishes: no numbers are better than torn ones.
+	pmdp_json_kv_bool(call->gen, "readable", rc == 0);
+	if (rc == 0)
+		counters(call->gen, &stats);
+}
+
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
 	yajl_gen gen = call->gen;
-	struct sw_pmd *pmd = NULL;
 	uint64_t bad[SW_N_BAD];
 
 	(void)err;
 	yajl_gen_map_open(gen);
-	pmdp_json_key(gen, "pmds");
-	yajl_gen_array_open(gen);
-	while ((pmd = sw_pmd_next(call->sw, pmd))) {
-		struct sw_pmd_stats stats;
-		int rc = sw_stats_pmd(pmd, &stats);
-
-		yajl_gen_map_open(gen);
-		sw_cmd_pmd_identity(gen, pmd);
-		// A PMD that is stuck while it publishes: no numbers are better than torn ones.
-		pmdp_json_kv_bool(gen, "readable", rc == 0);
-		if (rc == 0)
-			sw_cmd_pmd_counters(gen, &stats);
-		yajl_gen_map_close(gen);
-	}
-	yajl_gen_array_close(gen);
+	sw_cmd_pmds(call, -1, sw_cmd_pmd_counters, NULL);
 	sw_flow_bad_counts(call->sw->flows, bad);
 	pmdp_json_key(gen, "malformed_since_start");
 	yajl_gen_map_open(gen);
@@ -128,13 +142,15 @@ int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err)
 	return 0;
 }
 
-static void rxqs(yajl_gen gen, struct sw_switch *sw, const struct sw_pmd *pmd)
+static void rxqs(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
 {
-	uint32_t n = sw_pmd_rxqs(sw, pmd, NULL, 0);
+	yajl_gen gen = call->gen;
+	uint32_t n = sw_pmd_rxqs(call->sw, pmd, NULL, 0);
 	struct sw_pmd_rxq *list = calloc(n + 1, sizeof(*list));
 
+	(void)ctx;
 	if (list)
-		n = RTE_MIN(n, sw_pmd_rxqs(sw, pmd, list, n));
+		n = RTE_MIN(n, sw_pmd_rxqs(call->sw, pmd, list, n));
 	pmdp_json_key(gen, "rxqs");
 	yajl_gen_array_open(gen);
 	for (uint32_t i = 0; list && i < n; i++) {
@@ -149,19 +165,9 @@ static void rxqs(yajl_gen gen, struct sw_switch *sw, const struct sw_pmd *pmd)
 
 int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	struct sw_pmd *pmd = NULL;
-
 	(void)err;
 	yajl_gen_map_open(call->gen);
-	pmdp_json_key(call->gen, "pmds");
-	yajl_gen_array_open(call->gen);
-	while ((pmd = sw_pmd_next(call->sw, pmd))) {
-		yajl_gen_map_open(call->gen);
-		sw_cmd_pmd_identity(call->gen, pmd);
-		rxqs(call->gen, call->sw, pmd);
-		yajl_gen_map_close(call->gen);
-	}
-	yajl_gen_array_close(call->gen);
+	sw_cmd_pmds(call, -1, rxqs, NULL);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }

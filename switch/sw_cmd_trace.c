@@ -18,21 +18,11 @@
 
 #define MAX_PASSES 7 // as on the packet path: the first and six more
 
-static int resolve(void *ctx, const char *name)
-{
-	const struct sw_port *port = sw_port_find(ctx, name);
-
-	return port && port->state == SW_PORT_ACTIVE ? port->ofport : -ENOENT;
-}
-
 static void put_pass(yajl_gen gen, const struct sw_key *key, const struct sw_xlate *result)
 {
 	char match[2048], actions[SW_ACTS_TEXT_BYTES];
-	struct sw_key value;
 
-	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
-		value.word[i] = key->word[i] & result->mask.word[i];
-	sw_match_format(&value, &result->mask, match, sizeof(match));
+	sw_match_format(key, &result->mask, match, sizeof(match));
 	sw_acts_format(result->acts, result->n_acts, result->drop_reason, key->dl_type, actions,
 		       sizeof(actions));
 	yajl_gen_map_open(gen);
@@ -71,7 +61,7 @@ static int trace_all(const struct sw_cmd_call *call, const struct sw_key *first,
 
 int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	const struct sw_rule_parser with = {.resolve = resolve, .resolve_ctx = call->sw};
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	char match[SW_FLOW_TEXT_BYTES], *text = NULL;
 	struct sw_flow_filter packet;
 	size_t size;
@@ -207,7 +197,8 @@ int sw_cmd_fdb_show(const struct sw_cmd_call *call, struct sw_error *err)
 
 int sw_cmd_fdb_flush(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	int ofport = call->argc ? resolve(call->sw, call->argv[0]) : 0;
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
+	int ofport = call->argc ? with.resolve(with.resolve_ctx, call->argv[0]) : 0;
 
 	if (ofport < 0)
 		return sw_fail(err, ofport, "%.100s: no such port (pmdpulse show lists them)",

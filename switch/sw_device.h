@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The ethdev under a port: found or probed by devargs, configured, started, and given back. Control thread only;
- * blocks on the device.
+ * The ethdev under a port: found or probed by devargs, configured, started, and given back. Control
+ * thread only; blocks on the device.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ void sw_device_detach(struct sw_port *port);
 
 /*
  * Configure queues, buffers and MTU as port->conf says and start; sets n_rxq, n_txq, mtu, pool.
- * n_pmds: how many transmit queues would be good. On failure nothing is left but the attached device.
+ * n_pmds: how many transmit queues would be good. On failure nothing is left but the attached
+ * device.
  */
 int sw_device_start(struct sw_switch *sw, struct sw_port *port, uint32_t n_pmds,
 		    struct sw_error *err);

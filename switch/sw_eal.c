@@ -64,9 +64,9 @@ static bool has_option(int argc, char **argv, const char *const *options)
 }
 
 /*
- * Can this process have bytes of hugepages of a size (flag MAP_HUGE_*)? Reserve them, without taking
- * them, and fault one in by a call that reports a refusal (a cgroup's limit, say) instead of killing
- * us. 0, or -errno.
+ * Can this process have bytes of hugepages of a size (flag MAP_HUGE_*)? Reserve them, without
+ * taking them, and fault one in by a call that reports a refusal (a cgroup's limit, say) instead of
+ * killing us. 0, or -errno.
  */
 static int probe_hugepages(int size_flag, size_t bytes)
 {
@@ -138,7 +138,8 @@ static void add_memory(struct sw_switch *sw, struct args *args, int argc, char *
 		add_arg(args, "--no-huge");
 		sw->has_hugepages = false;
 	}
-	// --in-memory and --no-huge exclude each other; this is the part that matters without files.
+	// --in-memory and --no-huge exclude each other; this is the part that matters without
+	// files.
 	add_arg(args, "--no-shconf");
 	if (!has_option(argc, argv, amount))
 		add_arg(args, "-m%lu", no_huge_mb());

@@ -97,8 +97,8 @@ static void adjust(uint8_t *checksum, uint16_t before, uint16_t after)
 	memcpy(checksum, &old, sizeof(old));
 }
 
-// CRC-32C over all of the packet from the SCTP header on, with its own field as 0. Padding behind the
-// datagram is not part of it.
+// CRC-32C over all of the packet from the SCTP header on, with its own field as 0. Padding behind
+// the datagram is not part of it.
 static void sctp_checksum(struct rte_mbuf *mbuf, const struct sw_headers *headers, uint8_t *sctp)
 {
 	const uint8_t *l3 = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, headers->l3);
@@ -120,8 +120,8 @@ static void sctp_checksum(struct rte_mbuf *mbuf, const struct sw_headers *header
 	memcpy(sctp + 8, &crc, 4); // the low byte comes first
 }
 
-// Of L4, for bytes that it covers: those of the pseudo header (not covered by ICMP for IPv4, nor SCTP) or
-// its own.
+// Of L4, for bytes that it covers: those of the pseudo header (not covered by ICMP for IPv4, nor
+// SCTP) or its own.
 static void adjust_l4(uint8_t *frame, const struct sw_headers *headers, uint16_t before,
 		      uint16_t after, bool is_pseudo)
 {

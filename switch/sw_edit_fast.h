@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Changes of a packet's headers, with the checksums that depend on them. The packet is writable and its
- * headers stand in its first segment (sw_exec_fast.c sees to that). A change of a header that the packet
- * does not have, or that is malformed, has no effect.
+ * Changes of a packet's headers, with the checksums that depend on them. The packet is writable and
+ * its headers stand in its first segment (sw_exec_fast.c sees to that). A change of a header that
+ * the packet does not have, or that is malformed, has no effect.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The exact-match cache of one PMD: from a whole key to its megaflow, 2-way associative. Written and
- * read by that PMD alone.
+ * The exact-match cache of one PMD: from a whole key to its megaflow, 2-way associative. Written
+ * and read by that PMD alone.
  *
- * Tags and keys stand apart: a lookup that misses touches a tag line alone (all tags are 128 KiB). A hit
- * is always a compare of the whole key, and the flow must be in the life that it had at insertion.
+ * Tags and keys stand apart: a lookup that misses touches a tag line alone (all tags are 128 KiB).
+ * A hit is always a compare of the whole key, and the flow must be in the life that it had at
+ * insertion.
  */
 #pragma once
 
@@ -64,9 +65,9 @@ static inline bool sw_emc_is_tag(const struct sw_emc_tag *tag, uint32_t hash, ui
 }
 
 /*
- * Hash of a key, for EMC and SMC: the device's if it has one, else of addresses, protocol and ports.
- * Without ports in fragments, so that all of a datagram are alike. Word 8 is in it: a recirculated
- * packet hashes differently each time.
+ * Hash of a key, for EMC and SMC: the device's if it has one, else of addresses, protocol and
+ * ports. Without ports in fragments, so that all of a datagram are alike. Word 8 is in it: a
+ * recirculated packet hashes differently each time.
  */
 static inline uint32_t sw_key_hash(const struct sw_key *key, const struct rte_mbuf *mbuf)
 {

@@ -3,8 +3,8 @@
 /*
  * Errors of the control side: a negative errno for the program, one line for the operator.
  *
- * The line names the object and the remedy. Whoever decides (the command's reply, main) shows it once;
- * nobody logs on the way.
+ * The line names the object and the remedy. Whoever decides (the command's reply, main) shows it
+ * once; nobody logs on the way.
  */
 #pragma once
 
@@ -15,7 +15,8 @@ struct sw_error {
 	char text[512];
 };
 
-// Fill err (may be NULL) and return rc, so that callers can write: return sw_fail(err, -EINVAL, ...).
+// Fill err (may be NULL) and return rc, so that callers can write: return sw_fail(err, -EINVAL,
+// ...).
 __attribute__((format(printf, 3, 4))) static inline int sw_fail(struct sw_error *err, int rc,
 								const char *format, ...)
 {

@@ -45,8 +45,9 @@ static void count_unmade(struct exec *x, uint32_t reason)
 }
 
 /*
- * What goes out at action number at: the packet itself where nothing follows, else another. Where the
- * packet is changed later on, or shall be shorter, that is a copy; otherwise both share their bytes.
+ * What goes out at action number at: the packet itself where nothing follows, else another. Where
+ * the packet is changed later on, or shall be shorter, that is a copy; otherwise both share their
+ * bytes.
  */
 static struct rte_mbuf *take(struct exec *x, uint32_t at, uint32_t max_len, bool is_last)
 {

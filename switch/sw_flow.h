@@ -3,9 +3,9 @@
 /*
  * The tables of rules, control side, and their publication to the PMDs.
  *
- * Tables 0 to 254, priorities 0 to 65535. All calls belong to the control thread; they allocate. None
- * waits for a PMD: what an old snapshot holds is freed by sw_flow_reap() once every PMD has let go of
- * it.
+ * Tables 0 to 254, priorities 0 to 65535. All calls belong to the control thread; they allocate.
+ * None waits for a PMD: what an old snapshot holds is freed by sw_flow_reap() once every PMD has
+ * let go of it.
  */
 #pragma once
 
@@ -40,9 +40,9 @@ void sw_flow_stats_detach(struct sw_flow_table *table, struct sw_flow_stats *sta
 void sw_flow_bad_counts(const struct sw_flow_table *table, uint64_t out_bad[SW_N_BAD]);
 
 /*
- * Change the tables: all the rules at once, or none. The rules are copied. As in ovs-ofctl, an added
- * rule takes the place of one with the same table, match and priority and starts counting at 0; replace
- * leaves alone, counters included, what stands there already, and deletes the rest.
+ * Change the tables: all the rules at once, or none. The rules are copied. As in ovs-ofctl, an
+ * added rule takes the place of one with the same table, match and priority and starts counting at
+ * 0; replace leaves alone, counters included, what stands there already, and deletes the rest.
  * -ENOSPC  more than SW_FLOW_MAX_RULES, or SW_FLOW_MAX_MASKS in a table; or too many deleted ones
  *          that a PMD may still count for
  * -EBUSY   too much waits for a PMD that does not answer

@@ -118,8 +118,8 @@ static struct sw_flow_entry *entry_new(struct sw_flow_table *table, const struct
 }
 
 /*
- * Lay a rule over what is there. is_replacing: everything old has been removed; what says the same comes
- * back.
+ * Lay a rule over what is there. is_replacing: everything old has been removed; what says the same
+ * comes back.
  */
 static int add_rule(struct change *change, const struct sw_rule *rule, bool is_replacing)
 {
@@ -209,8 +209,9 @@ static int take_slots(struct change *change, struct sw_error *err)
 		if (!sw_flow_slot_take(change->table, change->added[i]))
 			return sw_fail(
 				err, -ENOSPC,
-				"no counters for %u more rules: those of deleted rules are still in "
-				"use by a PMD (try again, or see pmd-health-show for a stalled one)",
+				"no counters for %u more rules: those of deleted rules are still "
+				"in use by a PMD (try again, or see pmd-health-show for a stalled "
+				"one)",
 				change->n_added - i);
 	}
 	return 0;

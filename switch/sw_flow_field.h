@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The fields that a rule can match or set: their names, places in the key, and how values are written.
- * One table serves the parsers and the formatters.
+ * The fields that a rule can match or set: their names, places in the key, and how values are
+ * written. One table serves the parsers and the formatters.
  */
 #pragma once
 

@@ -233,24 +233,28 @@ static bool is_said(const struct sw_field *field, const struct sw_protocol *prot
 	       (protocol->nw_proto >= 0 && strcmp(field->name, "nw_proto") == 0);
 }
 
-int sw_match_format(const struct sw_key *value, const struct sw_key *mask, char *out, size_t size)
+int sw_match_format(const struct sw_key *key, const struct sw_key *mask, char *out, size_t size)
 {
-	const struct sw_protocol *protocol = sw_protocol_of(value, mask);
+	const struct sw_protocol *protocol;
 	const struct sw_field *field;
+	struct sw_key value;
 	size_t len = 0;
 
+	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
+		value.word[i] = key->word[i] & mask->word[i];
+	protocol = sw_protocol_of(&value, mask);
 	append(out, size, &len, "%s", "");
 	if (mask->recirc_id)
-		append(out, size, &len, "recirc_id=%u", value->recirc_id);
+		append(out, size, &len, "recirc_id=%u", value.recirc_id);
 	if (protocol)
 		append(out, size, &len, "%s%s", len ? "," : "", protocol->name);
 	if (mask->in_port)
-		append(out, size, &len, "%sin_port=%u", len ? "," : "", value->in_port);
+		append(out, size, &len, "%sin_port=%u", len ? "," : "", value.in_port);
 	for (size_t i = 0; (field = sw_field_at(i)); i++) {
 		char text[192];
 
 		if (!is_said(field, protocol) &&
-		    sw_field_format(field, value, mask, text, sizeof(text)) > 0)
+		    sw_field_format(field, &value, mask, text, sizeof(text)) > 0)
 			append(out, size, &len, "%s%s", len ? "," : "", text);
 	}
 	return (int)len;

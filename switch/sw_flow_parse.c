@@ -46,8 +46,8 @@ int sw_parse_port(const struct sw_rule_parser *parser, const char *field, char *
 	if (rc <= 0)
 		return sw_fail(
 			err, -EINVAL,
-			"%s=%.100s: no such port (pmdpulse show lists them; a port that comes later "
-			"is named by its number)",
+			"%s=%.100s: no such port (pmdpulse show lists them; a port that comes "
+			"later is named by its number)",
 			field, text);
 	*out_port = (uint16_t)rc;
 	return 0;
@@ -196,11 +196,10 @@ static int key_value(struct parse *p, const char *key, char *value)
 		return number_value(p, key, value);
 	if (is_dump_only(key))
 		return 0;
-	return sw_fail(
-		p->err, -EINVAL,
-		"%.100s: no such field (known are in_port, dl_*, nw_*, tp_*, ipv6_*, arp_*, icmp_*, "
-		"nd_*, tcp_flags, vlan_*, table, priority and cookie)",
-		key);
+	return sw_fail(p->err, -EINVAL,
+		       "%.100s: no such field (known are in_port, dl_*, nw_*, tp_*, ipv6_*, arp_*, "
+		       "icmp_*, nd_*, tcp_flags, vlan_*, table, priority and cookie)",
+		       key);
 }
 
 static int token(struct parse *p, char *text)
@@ -216,8 +215,8 @@ static int token(struct parse *p, char *text)
 				       text, text);
 		return sw_fail(
 			p->err, -EINVAL,
-			"%s: no such protocol (known are ip, ipv6, arp, rarp, icmp, icmp6, tcp, tcp6, "
-			"udp, udp6, sctp, sctp6)",
+			"%s: no such protocol (known are ip, ipv6, arp, rarp, icmp, icmp6, tcp, "
+			"tcp6, udp, udp6, sctp, sctp6)",
 			text);
 	}
 	*equals++ = 0;

@@ -16,7 +16,8 @@
 int sw_parse_port(const struct sw_rule_parser *parser, const char *field, char *text,
 		  uint16_t *out_port, struct sw_error *err);
 
-// Parse what stands behind "actions=", which is changed, into rule->acts; rule has its match already.
+// Parse what stands behind "actions=", which is changed, into rule->acts; rule has its match
+// already.
 // -EINVAL, -ENOMEM.
 int sw_acts_parse(const struct sw_rule_parser *parser, char *text, struct sw_rule *rule,
 		  struct sw_error *err);

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * Inside of the tables of rules, shared by sw_flow_table.c (what is there, its publication),
- * sw_flow_group.c (rules by mask), sw_flow_change.c (changes) and sw_flow_stats.c (counters and their
- * slots).
+ * sw_flow_group.c (rules by mask), sw_flow_change.c (changes) and sw_flow_stats.c (counters and
+ * their slots).
  */
 #pragma once
 
@@ -88,8 +88,9 @@ struct sw_flow_group *sw_flow_group_find(struct sw_flow_table *table, const stru
 void sw_flow_groups_tidy(struct sw_flow_table *table);
 
 /*
- * Publish what the groups of changed tables say. The entries in gone are no longer among them; theirs and
- * those of the last snapshot are freed in time. In two steps, so that all that can fail comes first.
+ * Publish what the groups of changed tables say. The entries in gone are no longer among them;
+ * theirs and those of the last snapshot are freed in time. In two steps, so that all that can fail
+ * comes first.
  */
 struct sw_flow_publication {
 	struct sw_tables *tables;

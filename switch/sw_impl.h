@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The implementations of extraction and lookup, as control chooses them (dpif-impl-get, dpif-impl-set).
+// The implementations of extraction and lookup, as control chooses them (dpif-impl-get,
+// dpif-impl-set).
 #pragma once
 
 #include <stdbool.h>

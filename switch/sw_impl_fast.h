@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The implementations of extraction and lookup: one source for what they do, variants for what the CPU
- * can. The scalar one is the reference.
+ * The implementations of extraction and lookup: one source for what they do, variants for what the
+ * CPU can. The scalar one is the reference.
  *
  * The variants are compiled with flags of their own; nothing outside their functions may be called
  * before sw_impl.c has asked the CPU.
@@ -18,8 +18,8 @@
 #include "sw_mega_fast.h"
 
 /*
- * Of the keys whose bits are set in want (of at most 32), find the flows: out_flows[i]. Returns which were
- * found. wide: keys with more in their second line than word 8.
+ * Of the keys whose bits are set in want (of at most 32), find the flows: out_flows[i]. Returns
+ * which were found. wide: keys with more in their second line than word 8.
  */
 typedef uint32_t sw_emc_lookup_fn(struct sw_emc *emc, const struct sw_mega *mega,
 				  const struct sw_key *keys, const uint32_t *hashes, uint32_t want,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The key of a packet: what rules can match, at fixed places in two cache lines. The first holds all
- * that common packets have; of the second, common packets use word 8 alone.
+ * The key of a packet: what rules can match, at fixed places in two cache lines. The first holds
+ * all that common packets have; of the second, common packets use word 8 alone.
  *
  * Values are in network byte order, as in the frame. IPv4, IPv6 and ARP share words 4 to 7: a rule
  * that names one of their fields also names dl_type, which stands in word 0 and is compared first.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Key extraction with AVX-512 VBMI: one permutation moves all fields of a common frame to their places.
+// Key extraction with AVX-512 VBMI: one permutation moves all fields of a common frame to their
+// places.
 #include <immintrin.h>
 
 #include <rte_mbuf.h>
@@ -15,8 +16,9 @@
 #define R8(at) R4(at), R4((at) + 4)
 #define R16(at) R8(at), R8((at) + 8)
 
-// Which byte of the frame each byte of the key comes from. l3: where the IP header begins; a to d: the
-// tags. What can't be moved as it is, is filled in later: TCP flags, IPv6's traffic class and label.
+// Which byte of the frame each byte of the key comes from. l3: where the IP header begins; a to d:
+// the tags. What can't be moved as it is, is filled in later: TCP flags, IPv6's traffic class and
+// label.
 #define HEAD(l3, a, b, c, d, proto, tos, ttl, l4) \
 	(l3) - 2, (l3)-1, a, b, c, d, proto, Z, R4(0), 4, 5, tos, ttl, R4(6), 10, 11, Z, Z, R4(l4)
 #define IP4(l3, a, b, c, d)                                                                       \

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * The frames that most packets are: IPv4 without options or IPv6 without extension headers, not
- * fragmented, with up to two tags, UDP or TCP, well formed, in one segment. For the vector variants of
- * key extraction; what is not of these kinds goes to sw_key_extract_rest().
+ * fragmented, with up to two tags, UDP or TCP, well formed, in one segment. For the vector variants
+ * of key extraction; what is not of these kinds goes to sw_key_extract_rest().
  */
 #pragma once
 
@@ -41,7 +41,8 @@ static inline bool sw_common_l4(const uint8_t *frame, uint8_t proto, uint32_t by
 	return header_bytes >= 20 && header_bytes <= bytes;
 }
 
-// False also for what is malformed. At least SW_COMMON_LEAST_BYTES of the frame are readable, in all len.
+// False also for what is malformed. At least SW_COMMON_LEAST_BYTES of the frame are readable, in
+// all len.
 static inline bool sw_common_find(const uint8_t *frame, uint32_t len, struct sw_common *to)
 {
 	uint16_t type = sw_load16(frame + 12);
@@ -57,7 +58,8 @@ static inline bool sw_common_find(const uint8_t *frame, uint32_t len, struct sw_
 	if (likely(type == RTE_BE16(0x0800))) {
 		bytes = rte_bswap16((uint16_t)(begin >> 16)); // total length
 		to->l4 = to->l3 + 20;
-		// Version 4, five words of header, no fragment; the last, should the length be below 20.
+		// Version 4, five words of header, no fragment; the last, should the length be
+		// below 20.
 		if (len < to->l4 + 8 || (begin & UINT64_C(0xff3f0000000000ff)) != 0x45 ||
 		    bytes > len - to->l3 || bytes < 20)
 			return false;

@@ -83,8 +83,8 @@ static inline uint32_t icmp_type(const struct cursor *at, struct sw_key *key)
 	return SW_BAD_NONE;
 }
 
-// Behind the target: options of at least 8 bytes. One that can't be ends the walk; one that is there
-// twice makes the message mean nothing.
+// Behind the target: options of at least 8 bytes. One that can't be ends the walk; one that is
+// there twice makes the message mean nothing.
 static void nd_options(struct cursor at, struct sw_key *key)
 {
 	static const uint8_t zero[6];
@@ -309,7 +309,8 @@ static uint32_t tags(struct cursor *at, struct sw_key *key)
 	return SW_BAD_NONE;
 }
 
-// The key is 0 but for word 8. Returns SW_BAD_*, with SW_KEY_WIDE when more of the second line is used.
+// The key is 0 but for word 8. Returns SW_BAD_*, with SW_KEY_WIDE when more of the second line is
+// used.
 static inline uint32_t extract(const uint8_t *frame, uint32_t avail, uint32_t len, uint32_t depth,
 			       struct sw_key *key)
 {

@@ -31,9 +31,9 @@ uint32_t sw_key_extract_mbuf(const struct rte_mbuf *mbuf, uint32_t depth, struct
 #define SW_KEY_WIDE 0x80
 
 /*
- * The keys of a burst. On entry, words 9 to 15 of each key are 0; whoever sees SW_KEY_WIDE in out_bad[i]
- * makes them 0 again before the key is used for the next packet. Word 8 becomes meta. out_bad[i] is
- * SW_BAD_*, perhaps with SW_KEY_WIDE; returns all of them or'ed.
+ * The keys of a burst. On entry, words 9 to 15 of each key are 0; whoever sees SW_KEY_WIDE in
+ * out_bad[i] makes them 0 again before the key is used for the next packet. Word 8 becomes meta.
+ * out_bad[i] is SW_BAD_*, perhaps with SW_KEY_WIDE; returns all of them or'ed.
  */
 typedef uint32_t sw_key_burst_fn(struct rte_mbuf *const *pkts, uint32_t n, uint64_t meta,
 				 struct sw_key *keys, uint8_t *out_bad);

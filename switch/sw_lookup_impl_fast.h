@@ -99,8 +99,8 @@ static uint32_t emc_lookup(struct sw_emc *emc, const struct sw_mega *mega,
 	uint32_t candidates[SW_BURST];
 	uint32_t maybe = 0, found = 0;
 
-	// Two keys of one set can only meet here by their hashes; the second way's turn comes when the first
-	// is another key.
+	// Two keys of one set can only meet here by their hashes; the second way's turn comes when
+	// the first is another key.
 	SW_FOR_EACH_BIT(i, want & ~wide)
 	{
 		const struct sw_emc_tag *set = sw_emc_set(emc, hashes[i]);

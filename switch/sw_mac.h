@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The table of learnt MAC addresses, control side: it alone puts addresses in and takes them out. Times
- * are seconds of CLOCK_MONOTONIC.
+ * The table of learnt MAC addresses, control side: it alone puts addresses in and takes them out.
+ * Times are seconds of CLOCK_MONOTONIC.
  */
 #pragma once
 

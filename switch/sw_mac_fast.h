@@ -4,15 +4,17 @@
  * MAC learning, as the packet path sees it: where an address was seen last, and asking control to
  * remember where.
  *
- * Only control (sw_mac.h) puts addresses in and takes them out. PMDs read, freshen the time stamp of a
- * known address, and leave a request for a new or moved one in a small table of requests, where each
- * address has one place: it asks once until control has looked, a full place is counted as a drop, and no
- * PMD ever waits for another or for control. A lost request comes again with the next packet.
+ * Only control (sw_mac.h) puts addresses in and takes them out. PMDs read, freshen the time stamp
+ * of a known address, and leave a request for a new or moved one in a small table of requests,
+ * where each address has one place: it asks once until control has looked, a full place is counted
+ * as a drop, and no PMD ever waits for another or for control. A lost request comes again with the
+ * next packet.
  *
- * N1, release: control stores port and time of an address, then its id. N2, acquire: a reader sees the id,
- * reads the port, and then finds the id unchanged; so the port is this address's. N3, release: a PMD
- * that has claimed a request's place stores the port, then the id. N4, acquire: control sees the id, then
- * the port; it frees the place with N5, release, which the next claim (acquire) sees.
+ * N1, release: control stores port and time of an address, then its id. N2, acquire: a reader sees
+ * the id, reads the port, and then finds the id unchanged; so the port is this address's. N3,
+ * release: a PMD that has claimed a request's place stores the port, then the id. N4, acquire:
+ * control sees the id, then the port; it frees the place with N5, release, which the next claim
+ * (acquire) sees.
  */
 #pragma once
 

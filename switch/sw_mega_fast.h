@@ -6,13 +6,14 @@
  *
  * A flow's first cache line holds what a hit needs: its masked words (as far as they fit), counters
  * and verdict. The rest (key of the packet that made it, actions, rules) stands in a second array.
- * Flows of all subtables share one table of buckets; a bucket is a cache line of seven entries. A flow
- * that finds no place in the MAX_PROBES buckets from its own on is not installed, so that no choice of
- * packets makes a lookup longer than that.
+ * Flows of all subtables share one table of buckets; a bucket is a cache line of seven entries. A
+ * flow that finds no place in the MAX_PROBES buckets from its own on is not installed, so that no
+ * choice of packets makes a lookup longer than that.
  *
- * Each input port has two classifiers: of packets as received, and of recirculated ones, whose masks
- * include word 8. Within a burst only flows of an older generation are deleted (sw_upcall_fast.c); a
- * flow that is alive and of the present generation stays until the next sweep.
+ * Each input port has two classifiers: of packets as received, and of recirculated ones, whose
+ * masks include word 8. Within a burst only flows of an older generation are deleted
+ * (sw_upcall_fast.c); a flow that is alive and of the present generation stays until the next
+ * sweep.
  */
 #pragma once
 

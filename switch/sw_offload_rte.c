@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// A megaflow as an rte_flow rule: its match as pattern items, MARK and the queues that the port has.
+// A megaflow as an rte_flow rule: its match as pattern items, MARK and the queues that the port
+// has.
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ static void add(struct pattern *pattern, enum rte_flow_item_type type, const voi
 		(struct rte_flow_item){.type = type, .spec = spec, .mask = mask};
 }
 
-// Fields that stand nowhere in the pattern: what is left of the mask when all others are taken away.
+// Fields that stand nowhere in the pattern: what is left of the mask when all others are taken
+// away.
 static bool has_others(const struct sw_key *mask, const struct sw_key *key)
 {
 	struct sw_key left = *mask;

@@ -15,8 +15,9 @@ static const char usage[] =
 	"\n"
 	"  -c, --config FILE    carry out the commands of FILE, one a line, before serving\n"
 	"  -i, --instance NAME  name of segment and control socket (default)\n"
-	"  -r, --rundir DIR     where they are: else $PMDPULSE_RUNDIR, else /run/pmdpulse for root,\n"
-	"                       else $XDG_RUNTIME_DIR/pmdpulse, else /dev/shm/pmdpulse-UID\n"
+	"  -r, --rundir DIR     where they are: else $PMDPULSE_RUNDIR, else (for root)\n"
+	"                       /run/pmdpulse, else $XDG_RUNTIME_DIR/pmdpulse, else\n"
+	"                       /dev/shm/pmdpulse-UID\n"
 	"  -h, --help           this; for EAL's options see DPDK's documentation\n"
 	"  -V, --version        version and flags of the build\n";
 

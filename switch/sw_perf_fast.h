@@ -4,11 +4,11 @@
  * What pmd-perf-show knows of a PMD's iterations, recorded by the PMD while pmd-perf-metrics is on.
  *
  * One struct for each PMD, in memory that control allocates and the PMD alone writes (but for the
- * limits and log.n_taken, which are control's). Totals and histograms stand under a sequence word (S1,
- * S2): a copy of control's is whole, so the bins of a histogram add up to the totals beside them. The
- * histories are rings of items that are proved one by one (R1 to R4). A suspicious iteration is kept with
- * its neighbours in a slot of the log, which control empties (D3, D4); a full log loses the new one,
- * counted. Nobody waits.
+ * limits and log.n_taken, which are control's). Totals and histograms stand under a sequence word
+ * (S1, S2): a copy of control's is whole, so the bins of a histogram add up to the totals beside
+ * them. The histories are rings of items that are proved one by one (R1 to R4). A suspicious
+ * iteration is kept with its neighbours in a slot of the log, which control empties (D3, D4); a
+ * full log loses the new one, counted. Nobody waits.
  */
 #pragma once
 

@@ -15,8 +15,8 @@
 struct sw_pipe;
 struct sw_smc;
 
-// Caches and room for at most max_flows megaflows (fewer where memory is short), all touched. NULL without
-// memory. Destroy: the PMD has ended; accepts NULL.
+// Caches and room for at most max_flows megaflows (fewer where memory is short), all touched. NULL
+// without memory. Destroy: the PMD has ended; accepts NULL.
 struct sw_pipe *sw_pipe_create(uint32_t max_flows);
 void sw_pipe_destroy(struct sw_pipe *pipe);
 

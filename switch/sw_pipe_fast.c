@@ -22,7 +22,8 @@ static inline void flow_hit(const struct sw_pipe *pipe, struct sw_megaflow *f, u
 	atomic_store_explicit(&f->used, pipe->used, memory_order_relaxed);
 }
 
-// Packets that one flow, or flows with the same simple verdict, decide about. is_all: the whole burst.
+// Packets that one flow, or flows with the same simple verdict, decide about. is_all: the whole
+// burst.
 static inline __attribute__((always_inline)) void
 forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint32_t flow, uint16_t verdict,
 	struct rte_mbuf **pkts, uint16_t n, bool is_all, struct pmdp_hot_shm *hot)

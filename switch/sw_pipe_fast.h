@@ -6,8 +6,8 @@
  *   flow mark -> extraction -> EMC -> SMC -> megaflows -> upcall (one by one)
  *   -> actions: output, or sw_exec_fast.h -> recirculated packets again, to a limit
  *
- * A port whose megaflows need no field at all is not even extracted, and one whose megaflows have one
- * mask alone is classified without caches, because they would cost more than they save (setting
+ * A port whose megaflows need no field at all is not even extracted, and one whose megaflows have
+ * one mask alone is classified without caches, because they would cost more than they save (setting
  * cache-bypass). Packets of one port keep their order, but for those that are recirculated.
  */
 #pragma once
@@ -89,9 +89,9 @@ void sw_pipe_burst(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct
 void sw_pipe_lookup(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct sw_pass *pass);
 
 /*
- * Packet i of the burst, whose key stands in keys[i]: look it up alone, with revalidation of an old flow
- * and translation where there is none. Counts what it was. Returns a flow of the present generation,
- * perhaps a transient one.
+ * Packet i of the burst, whose key stands in keys[i]: look it up alone, with revalidation of an old
+ * flow and translation where there is none. Counts what it was. Returns a flow of the present
+ * generation, perhaps a transient one.
  */
 uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct sw_classifier *cls,
 		   uint32_t i, const struct rte_mbuf *pkt, bool is_wide, struct sw_caches caches);
@@ -99,7 +99,8 @@ uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct
 // Is an older flow as the present tables want it? Otherwise it is deleted.
 bool sw_upcall_revalidate(struct sw_pmd_run *run, uint32_t flow);
 
-// How many megaflow hits go by until the next key goes into the EMC: by chance, inv_prob - 1 on average.
+// How many megaflow hits go by until the next key goes into the EMC: by chance, inv_prob - 1 on
+// average.
 uint32_t sw_upcall_emc_skip(struct sw_pipe *pipe, uint32_t inv_prob);
 
 // Add what the flow has counted to its rules.

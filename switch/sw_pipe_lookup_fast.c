@@ -10,7 +10,8 @@
 #include "sw_impl_fast.h"
 #include "sw_pipe_fast.h"
 
-// A packet like the one before goes where that one went. Returns those of found's packets and after.
+// A packet like the one before goes where that one went. Returns those of found's packets and
+// after.
 static uint32_t follow(uint32_t runs, uint32_t found)
 {
 	for (uint32_t shift = 1; shift < 32; shift *= 2) {
@@ -58,8 +59,8 @@ static __rte_noinline void lookup_caches(struct sw_pmd_run *run, const struct sw
 					   pipe->hashes, want & ~found->emc, pipe->flows);
 }
 
-// Into the caches: what a slower one has found. Each wait for the EMC is of random length, and inv_prob on
-// average.
+// Into the caches: what a slower one has found. Each wait for the EMC is of random length, and
+// inv_prob on average.
 static __rte_noinline void remember(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
 				    const struct sw_pass *pass, const struct found *found)
 {

@@ -210,14 +210,14 @@ static void name_the_missing(struct sw_switch *sw, struct sw_error *err)
 			missing = pmd;
 	if (missing != NULL && sw_pmd_is_gone(missing)) {
 		sw_fail(err, -ETIMEDOUT,
-			"thread %s has ended without a word: restart the switch, its queues are not "
-			"polled any more",
+			"thread %s has ended without a word: restart the switch, its queues are "
+			"not polled any more",
 			missing->name);
 		return;
 	}
 	sw_fail(err, -ETIMEDOUT,
-		"%s does not answer within %u ms (stalled: see pmd-health-show); what was asked for is "
-		"done when it does",
+		"%s does not answer within %u ms (stalled: see pmd-health-show); what was asked "
+		"for is done when it does",
 		missing != NULL ? missing->name : "a PMD", sw->settings.reconfigure_timeout_ms);
 }
 

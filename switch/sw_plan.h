@@ -16,8 +16,8 @@
  *
  * P1/P2: the plan's contents are seen whole. P3/P4: all that the PMD did with the old plan (bursts
  * received and sent) happened before control goes on, so a queue that leaves one PMD is given to
- * another only in a later round: the order of its packets is kept, and no two threads poll it at once. A port that goes is
- * closed only after a round without it.
+ * another only in a later round: the order of its packets is kept, and no two threads poll it at
+ * once. A port that goes is closed only after a round without it.
  *
  * A PMD that does not answer (stalled) holds the round up, never control: sw_plan_settle() gives up
  * waiting after a timeout and the control loop (sw_plan_poll) carries the rest out later.

@@ -41,8 +41,8 @@ void sw_assignment_make(struct sw_switch *sw, const struct sw_assignment *curren
 			struct sw_assignment *out_wanted);
 
 /*
- * What may be polled in the next round on the way from current to wanted: a queue that changes hands
- * is first left alone by all. Returns true if that is wanted itself.
+ * What may be polled in the next round on the way from current to wanted: a queue that changes
+ * hands is first left alone by all. Returns true if that is wanted itself.
  */
 bool sw_assignment_step(const struct sw_assignment *current, const struct sw_assignment *wanted,
 			struct sw_assignment *out_step);

@@ -4,8 +4,8 @@
  * A PMD's plan as its poll loop reads it: queues to poll, ports to send to.
  *
  * Built by control (sw_plan_build.c) and constant from its publication on, except for the batches
- * of the outs and the claims, which say who writes them. Control frees a plan after the PMD has acknowledged
- * the next one (labels P1 to P4, sw_plan.h).
+ * of the outs and the claims, which say who writes them. Control frees a plan after the PMD has
+ * acknowledged the next one (labels P1 to P4, sw_plan.h).
  */
 #pragma once
 
@@ -39,8 +39,8 @@ struct sw_plan_rxq {
 /*
  * A transmit queue shared by several PMDs, because the device has fewer queues than there are PMDs.
  * A PMD claims it for one burst and never waits for another: when the queue is taken, it tries a
- * bounded number of times and then keeps the packets for its next iteration, or drops them when its batch is
- * full. So a PMD that is stalled inside a burst can't stall its neighbours.
+ * bounded number of times and then keeps the packets for its next iteration, or drops them when its
+ * batch is full. So a PMD that is stalled inside a burst can't stall its neighbours.
  */
 struct sw_tx_claim {
 	alignas(64) _Atomic uint32_t is_taken; // W: PMDs, exchange acquire (X1), store release (X2)

@@ -92,8 +92,8 @@ struct sw_pmd *sw_pmd_by_core(struct sw_switch *sw, int core);
 struct sw_pmd *sw_pmd_by_name(struct sw_switch *sw, const char *name);
 
 /*
- * Create the thread and wait (bounded) until it runs. It sleeps until it gets a plan. -ETIMEDOUT: its
- * core gives it no time; it takes part when it runs at last. -ENOSPC, -ENOMEM, -errno.
+ * Create the thread and wait (bounded) until it runs. It sleeps until it gets a plan. -ETIMEDOUT:
+ * its core gives it no time; it takes part when it runs at last. -ENOSPC, -ENOMEM, -errno.
  */
 int sw_pmd_create(struct sw_switch *sw, int core, struct sw_error *err);
 

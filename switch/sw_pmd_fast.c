@@ -23,7 +23,8 @@ static inline __attribute__((always_inline)) void process(struct sw_pmd_run *run
 /*
  * What an iteration changes is kept in registers and written back at the end, about twice a
  * millisecond; only the beat goes out at once. The beat is pmdp_lane_beat(), spelled out for that:
- * the iteration's length, which busy and idle time need anyway, is also the gap since the last beat.
+ * the iteration's length, which busy and idle time need anyway, is also the gap since the last
+ * beat.
  */
 static inline __attribute__((always_inline)) void
 poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive, const bool is_tsc)
@@ -90,8 +91,9 @@ poll_queues(struct sw_pmd_run *run, uint64_t due_ticks, const bool is_keepalive,
 	}
 }
 
-// One loop for keepalive on and off: two copies differ in where the compiler and the linker put them,
-// and that alone made up to 2 percent of the rate. The branches that are left are always predicted.
+// One loop for keepalive on and off: two copies differ in where the compiler and the linker put
+// them, and that alone made up to 2 percent of the rate. The branches that are left are always
+// predicted.
 void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks)
 {
 	if (run->is_tsc)

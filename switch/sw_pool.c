@@ -80,7 +80,8 @@ int sw_pools_shared(struct sw_pools *pools, uint32_t n_mbufs, uint32_t data_byte
 
 	if (data_bytes > RTE_MBUF_DEFAULT_DATAROOM)
 		return -E2BIG;
-	// By default, what there is room for; a number that was asked for is not reduced in silence.
+	// By default, what there is room for; a number that was asked for is not reduced in
+	// silence.
 	while (pools->shared == NULL) {
 		pools->shared = pool_make(pools, n, 0, SOCKET_ID_ANY);
 		if (pools->shared == NULL && (n_mbufs != 0 || n <= SW_POOL_LEAST_MBUFS))

@@ -3,9 +3,10 @@
 /*
  * Ports: ethdevs by devargs, from probe to removal. Control thread only; may block on the device.
  *
- * A port lives in a slot of struct sw_ports; the slot's index is how PMDs and plans name it. States:
- * ACTIVE ports are in the plans; a REMOVING port is in no new plan and is closed by the control loop
- * as soon as no PMD can hold it any more (sw_plan.h). Its name and slot are taken until then.
+ * A port lives in a slot of struct sw_ports; the slot's index is how PMDs and plans name it.
+ * States: ACTIVE ports are in the plans; a REMOVING port is in no new plan and is closed by the
+ * control loop as soon as no PMD can hold it any more (sw_plan.h). Its name and slot are taken
+ * until then.
  */
 #pragma once
 
@@ -90,14 +91,14 @@ int sw_port_conf_set(struct sw_port_conf *conf, const char *key, const char *val
 /*
  * Probe, configure and start the device, give it a slot, put it into the plan and wait for the PMDs
  * (sw_plan_settle). 0 and the port, or
- * -EEXIST name, ofport or device in use; -ENOSPC no slot; -ENODEV no such device; -ETIMEDOUT: added,
- * but a PMD does not answer, the port starts when it does; other: of the driver.
+ * -EEXIST name, ofport or device in use; -ENOSPC no slot; -ENODEV no such device; -ETIMEDOUT:
+ * added, but a PMD does not answer, the port starts when it does; other: of the driver.
  */
 int sw_port_add(struct sw_switch *sw, const struct sw_port_conf *conf, struct sw_error *err);
 
 /*
- * Take the port out of the plan, wait, close and detach. -ENOENT; -ETIMEDOUT: a PMD does not answer,
- * the port is closed by the control loop when it does.
+ * Take the port out of the plan, wait, close and detach. -ENOENT; -ETIMEDOUT: a PMD does not
+ * answer, the port is closed by the control loop when it does.
  */
 int sw_port_del(struct sw_switch *sw, const char *name, struct sw_error *err);
 

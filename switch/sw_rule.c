@@ -81,3 +81,15 @@ bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw
 	}
 	return true;
 }
+
+bool sw_flow_filter_meets(const struct sw_flow_filter *filter, const struct sw_key *value,
+			  const struct sw_key *mask)
+{
+	const struct sw_rule *match = &filter->match;
+
+	for (unsigned int i = 0; i < SW_KEY_WORDS; i++) {
+		if ((value->word[i] ^ match->value.word[i]) & mask->word[i] & match->mask.word[i])
+			return false;
+	}
+	return true;
+}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Flow rules as text and back, in the syntax of ovs-ofctl(8). Control thread only; nothing here knows of
- * tables or PMDs. A rule owns its actions: whoever gets one filled in frees it with sw_rule_free().
+ * Flow rules as text and back, in the syntax of ovs-ofctl(8). Control thread only; nothing here
+ * knows of tables or PMDs. A rule owns its actions: whoever gets one filled in frees it with
+ * sw_rule_free().
  */
 #pragma once
 
@@ -105,10 +106,15 @@ struct sw_flow_filter {
 int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
 			 struct sw_flow_filter *out_filter, struct sw_error *err);
 bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule);
+// True when there may be packets within both, that is, unless they differ in a bit that both look
+// at.
+bool sw_flow_filter_meets(const struct sw_flow_filter *filter, const struct sw_key *value,
+			  const struct sw_key *mask);
 
-// A match without priority and actions, e.g. "udp,in_port=1,nw_dst=20.0.0.0/24"; also of a megaflow,
-// whose recirc_id is then said. Returns the length, as snprintf.
-int sw_match_format(const struct sw_key *value, const struct sw_key *mask, char *out, size_t size);
+// The match of keys that equal this one where mask is 1, without priority and actions, e.g.
+// "udp,in_port=1,nw_dst=20.0.0.0/24"; also of a megaflow, whose recirc_id is then said. Returns the
+// length, as snprintf.
+int sw_match_format(const struct sw_key *key, const struct sw_key *mask, char *out, size_t size);
 int sw_rule_format_match(const struct sw_rule *rule, char *out, size_t size);
 int sw_rule_format_actions(const struct sw_rule *rule, char *out, size_t size);
 // All of it, such that sw_rule_parse() gives the same rule again.

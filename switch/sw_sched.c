@@ -86,8 +86,8 @@ static void warn_rt_throttling(void)
 		return;
 	if (fscanf(file, "%ld", &runtime_us) == 1 && runtime_us >= 0 && !is_said) {
 		sw_log(SW_LOG_WARNING,
-		       "pmd-sched: a SCHED_FIFO PMD alone on its core is stopped by real-time throttling "
-		       "after %ld us of every period; set kernel.sched_rt_runtime_us=-1",
+		       "pmd-sched: a SCHED_FIFO PMD alone on its core is stopped by real-time "
+		       "throttling after %ld us of every period; set kernel.sched_rt_runtime_us=-1",
 		       runtime_us);
 		is_said = true;
 	}
@@ -103,16 +103,16 @@ static bool try_fifo(const struct sw_pmd *pmd, int priority)
 		return true;
 	}
 	sw_log(SW_LOG_WARNING,
-	       "%s: no SCHED_FIFO (%s): needs CAP_SYS_NICE or LimitRTPRIO=%d, and a cgroup without a "
-	       "CPU quota; trying nice %d",
+	       "%s: no SCHED_FIFO (%s): needs CAP_SYS_NICE or LimitRTPRIO=%d, and a cgroup without "
+	       "a CPU quota; trying nice %d",
 	       pmd->name, strerror(errno), priority, SW_PMD_NICE);
 	return false;
 }
 
 /*
- * With autogroup scheduling (sched(7)) a nice value counts only among the tasks of one session: beside a
- * busy task of another session a PMD at nice -20 got 31 % of its core, and 94 % with the session's
- * group raised too. The group is ours to raise only where the session is.
+ * With autogroup scheduling (sched(7)) a nice value counts only among the tasks of one session:
+ * beside a busy task of another session a PMD at nice -20 got 31 % of its core, and 94 % with the
+ * session's group raised too. The group is ours to raise only where the session is.
  */
 static void raise_autogroup(void)
 {
@@ -128,8 +128,8 @@ static void raise_autogroup(void)
 		return; // a kernel without it
 	if (getsid(0) != getpid()) {
 		sw_log(SW_LOG_WARNING,
-		       "nice counts only within this session (autogroup): start the switch by setsid or "
-		       "systemd, or set kernel.sched_autogroup_enabled=0");
+		       "nice counts only within this session (autogroup): start the switch by "
+		       "setsid or systemd, or set kernel.sched_autogroup_enabled=0");
 		fclose(file);
 		return;
 	}
@@ -152,11 +152,12 @@ void sw_sched_pmd(struct sw_switch *sw, struct sw_pmd *pmd)
 		return;
 	control_cpus(sw, &control);
 	if (CPU_ISSET(pmd->core, &control)) {
-		// Every core has a PMD: raised, this one would starve the control threads on its core.
+		// Every core has a PMD: raised, this one would starve the control threads on its
+		// core.
 		if (!pmd->is_sharing_said)
 			sw_log(SW_LOG_WARNING,
-			       "%s shares core %d with the control threads, so it keeps nice 0: leave a "
-			       "core out of pmd-cpu-mask",
+			       "%s shares core %d with the control threads, so it keeps nice 0: "
+			       "leave a core out of pmd-cpu-mask",
 			       pmd->name, pmd->core);
 		pmd->is_sharing_said = true;
 		nice = 0;
@@ -164,8 +165,8 @@ void sw_sched_pmd(struct sw_switch *sw, struct sw_pmd *pmd)
 	sched_setscheduler((pid_t)pmd->tid, SCHED_OTHER, &param);
 	if (setpriority(PRIO_PROCESS, (id_t)pmd->tid, nice) != 0 && nice < 0 && !is_refusal_said) {
 		sw_log(SW_LOG_WARNING,
-		       "%s: no nice %d (%s): needs CAP_SYS_NICE or LimitNICE=40; PMDs share their cores "
-		       "as any other task",
+		       "%s: no nice %d (%s): needs CAP_SYS_NICE or LimitNICE=40; PMDs share their "
+		       "cores as any other task",
 		       pmd->name, nice, strerror(errno));
 		is_refusal_said = true;
 	} else if (nice < 0 && !is_refusal_said) {
@@ -177,7 +178,7 @@ void sw_sched_lock_memory(void)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
 		sw_log(SW_LOG_WARNING,
-		       "memory is not locked (%s): needs CAP_IPC_LOCK or LimitMEMLOCK=infinity; PMDs may "
-		       "fault when memory is short",
+		       "memory is not locked (%s): needs CAP_IPC_LOCK or LimitMEMLOCK=infinity; "
+		       "PMDs may fault when memory is short",
 		       strerror(errno));
 }

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * Scheduling: which cores and which priority the threads of the switch have, and locked memory.
- * Control thread only. What the kernel refuses is said once, with the remedy, and the switch goes on.
+ * Control thread only. What the kernel refuses is said once, with the remedy, and the switch goes
+ * on.
  */
 #pragma once
 
@@ -12,8 +13,8 @@ struct sw_pmd;
 struct sw_switch;
 
 /*
- * Cores for everything but PMDs: the allowed ones without PMDs, or, if PMDs have them all, the first
- * of the allowed ones.
+ * Cores for everything but PMDs: the allowed ones without PMDs, or, if PMDs have them all, the
+ * first of the allowed ones.
  */
 void sw_sched_control_cpus(const cpu_set_t *allowed, const cpu_set_t *pmds, cpu_set_t *out_cpus);
 

@@ -17,13 +17,14 @@
 #include "sw_error.h"
 
 struct sw_settings {
-	cpu_set_t pmd_cpus;             // pmd-cpu-mask: hex mask; empty (0) = the default
-	bool is_pmd_cpus_given;         // false: all but the first core of the process' affinity
-	bool enable_keepalive;          // enable-keepalive
-	uint64_t keepalive_interval_ns; // keepalive-interval, given in ms (fractions allowed)
-	int fifo_priority;              // pmd-sched: "nice" = 0, "fifo:PRIO" = 1..99
-	bool watchdog_needs_pmds; // watchdog-needs-pmds: a dead PMD stops feeding systemd's watchdog
-	uint32_t n_mbufs;         // mbufs: of the shared pool; 0 = by default
+	cpu_set_t pmd_cpus;              // pmd-cpu-mask: hex mask; empty (0) = the default
+	bool is_pmd_cpus_given;          // false: all but the first core of the process' affinity
+	bool enable_keepalive;           // enable-keepalive
+	uint64_t keepalive_interval_ns;  // keepalive-interval, given in ms (fractions allowed)
+	int fifo_priority;               // pmd-sched: "nice" = 0, "fifo:PRIO" = 1..99
+	bool watchdog_needs_pmds;        // watchdog-needs-pmds: a dead PMD stops feeding systemd's
+					 // watchdog
+	uint32_t n_mbufs;                // mbufs: of the shared pool; 0 = by default
 	uint32_t reconfigure_timeout_ms; // reconfigure-timeout: patience with PMDs
 	uint32_t tx_flush_interval_us;   // tx-flush-interval
 	uint32_t emc_inv_prob;           // emc-insert-inv-prob; 0: EMC off

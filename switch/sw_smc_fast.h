@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The signature-match cache of one PMD: from 16 bits of a key's hash to a megaflow, for more flows than
- * the EMC holds. Written and read by that PMD alone.
+ * The signature-match cache of one PMD: from 16 bits of a key's hash to a megaflow, for more flows
+ * than the EMC holds. Written and read by that PMD alone.
  *
- * A bucket is one cache line: sixteen signatures and the numbers of the flows that they mean. What is found
- * is only a guess: the key is compared with that flow under its mask, whatever has become of it.
+ * A bucket is one cache line: sixteen signatures and the numbers of the flows that they mean. What
+ * is found is only a guess: the key is compared with that flow under its mask, whatever has become
+ * of it.
  */
 #pragma once
 

@@ -21,8 +21,8 @@ static bool is_gauge(uint32_t index)
 	return index >= PMDP_C_N_RXQ && index <= PMDP_C_MARKS;
 }
 
-// S2: a copy is whole if the same even number stands before and after it. The PMD holds the odd one for some
-// hundred cycles, so many tries in vain mean that it stands there.
+// S2: a copy is whole if the same even number stands before and after it. The PMD holds the odd one
+// for some hundred cycles, so many tries in vain mean that it stands there.
 static int read_body(const struct pmdp_lane_shm *shm, struct pmdp_lane_body *out_body)
 {
 	for (uint32_t i = 0; i < SW_STATS_TRIES; i++) {

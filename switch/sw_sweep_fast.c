@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The sweep: at each housekeeping a few flows, one after the other. Their counts go to the rules, idle
- * ones end, those of older rules are revalidated. When it has come round, no flow is older than the tables
- * were at its beginning, which control is told (O1).
+ * The sweep: at each housekeeping a few flows, one after the other. Their counts go to the rules,
+ * idle ones end, those of older rules are revalidated. When it has come round, no flow is older
+ * than the tables were at its beginning, which control is told (O1).
  */
 #include <rte_cycles.h>
 

@@ -106,8 +106,9 @@ static bool is_plan_changed(const struct sw_settings *a, const struct sw_setting
 	       a->max_idle_ms != b->max_idle_ms;
 }
 
-// A thread could not be made: back to what was. Plans go out when all this settles, so PMDs that were
-// to leave by it know nothing of it yet; those in stays were there before and were not leaving.
+// A thread could not be made: back to what was. Plans go out when all this settles, so PMDs that
+// were to leave by it know nothing of it yet; those in stays were there before and were not
+// leaving.
 static void revert(struct sw_switch *sw, const struct sw_settings *old, const bool *stays)
 {
 	struct sw_pmd *pmd = NULL;

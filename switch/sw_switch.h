@@ -5,8 +5,8 @@
  *
  * Control side, main thread: one epoll loop (sw_loop.c) over signals, a housekeeping timer and the
  * control socket. sw_ctl (sw_ctl.h) is asked to serve when its descriptor (an epoll of its own) is
- * readable; its handlers call the functions of sw_port.h, sw_stats.h, sw_flow.h and those below, all
- * of which run in the main thread. Fast side: PMD threads (sw_pmd.h). They share no lock.
+ * readable; its handlers call the functions of sw_port.h, sw_stats.h, sw_flow.h and those below,
+ * all of which run in the main thread. Fast side: PMD threads (sw_pmd.h). They share no lock.
  */
 #pragma once
 
@@ -97,8 +97,8 @@ uint64_t sw_now_ns(void); // CLOCK_MONOTONIC
 
 #ifdef PMDP_TEST_HOOKS
 /*
- * `test-hook PMD ACTION [MS]`: ACTION spin (endless loop in sw_test_spin, MS or for ever), block (in
- * a system call, MS), exit (the thread ends unannounced). PMD: a name or "core:N".
+ * `test-hook PMD ACTION [MS]`: ACTION spin (endless loop in sw_test_spin, MS or for ever), block
+ * (in a system call, MS), exit (the thread ends unannounced). PMD: a name or "core:N".
  * `test-hook PORT mark`: the port's device marks packets from now on (sw_test_mark.c).
  */
 int sw_test_hook(struct sw_switch *sw, int argc, const char *const *argv, struct sw_error *err);

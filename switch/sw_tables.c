@@ -12,9 +12,10 @@
 #define RANK_AGE_BITS 48
 
 /*
- * Up to so many subtables with pieces, proofs are exact, or multiples of 4 bits. Of random packets, 20
- * rules with 19 masks make 630 shapes and 1250 megaflows with exact proofs, 90 and 7800 with multiples of
- * 4, 40 and 67000 with bytes; 500 rules with 154 masks: 1010 and 41000, 160 and 63000, 57 and 75000.
+ * Up to so many subtables with pieces, proofs are exact, or multiples of 4 bits. Of random packets,
+ * 20 rules with 19 masks make 630 shapes and 1250 megaflows with exact proofs, 90 and 7800 with
+ * multiples of 4, 40 and 67000 with bytes; 500 rules with 154 masks: 1010 and 41000, 160 and 63000,
+ * 57 and 75000.
  */
 #define SW_EXACT_SUBTABLES 4
 #define SW_NIBBLE_SUBTABLES 64
@@ -89,8 +90,8 @@ void sw_crule_free(struct sw_crule *rule)
 	free(rule);
 }
 
-// Touches the pages, so that no PMD has to fault them in. (Of malloc and memset the compiler makes a
-// calloc, which leaves that to the first reader.)
+// Touches the pages, so that no PMD has to fault them in. (Of malloc and memset the compiler makes
+// a calloc, which leaves that to the first reader.)
 static void *zeroed(size_t bytes)
 {
 	void *memory = aligned_alloc(64, ALIGN(bytes));

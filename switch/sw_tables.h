@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Compiles rules into the parts of a snapshot (sw_tables_fast.h). Control thread; NULL without memory.
+ * Compiles rules into the parts of a snapshot (sw_tables_fast.h). Control thread; NULL without
+ * memory.
  */
 #pragma once
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Layout of a snapshot of the tables, as sw_tables.c compiles it and sw_tables_lookup_fast.c searches it.
+ * Layout of a snapshot of the tables, as sw_tables.c compiles it and sw_tables_lookup_fast.c
+ * searches it.
  *
- * A table is a list of subtables, best rule first; a subtable holds the rules of one mask in a hash. It
- * is never changed: a new snapshot shares those that are still right and replaces the others.
+ * A table is a list of subtables, best rule first; a subtable holds the rules of one mask in a
+ * hash. It is never changed: a new snapshot shares those that are still right and replaces the
+ * others.
  *
  * To say why a packet is *not* in a subtable with few bits of its key, a subtable also knows
- *   - the hashes of its rules over the first stages of the key alone: who is not in one of these sets
- *     is in no rule, whatever the later stages say. (A false "is in it", by equal hashes, costs
- *     width, never truth: hashes are functions of the bits that are put into the mask.)
- *   - for addresses and ports that are matched by prefix: the sorted values of each piece of 32 or 16
- *     bits. Where the packet's piece is not among them, one bit more than the longest common beginning
- *     with a neighbour proves it.
+ *   - the hashes of its rules over the first stages of the key alone: who is not in one of these
+ *     sets is in no rule, whatever the later stages say. (A false "is in it", by equal hashes,
+ *     costs width, never truth: hashes are functions of the bits that are put into the mask.)
+ *   - for addresses and ports that are matched by prefix: the sorted values of each piece of 32 or
+ *     16 bits. Where the packet's piece is not among them, one bit more than the longest common
+ *     beginning with a neighbour proves it.
  */
 #pragma once
 
@@ -90,8 +92,8 @@ struct sw_ctable {
 
 struct sw_tables {
 	uint64_t generation;
-	// Proofs take as many bits of a piece as a multiple of this: 1, 4 or 8. With many subtables exact
-	// ones would add up to more shapes of megaflows than a lookup should have to visit.
+	// Proofs take as many bits of a piece as a multiple of this: 1, 4 or 8. With many subtables
+	// exact ones would add up to more shapes of megaflows than a lookup should have to visit.
 	uint32_t grain;
 	uint32_t reserved;
 	const struct sw_ctable *table[SW_XLATE_N_TABLES]; // NULL: empty

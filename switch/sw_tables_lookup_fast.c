@@ -63,8 +63,8 @@ static bool is_proved(const struct sw_subtable *sub, uint32_t from, uint32_t to,
 
 /*
  * The packet is not in the subtable, and the set of this stage (or the hash, for the last) says so.
- * Find the cheapest proof: addresses, seen as what their type is, ports, seen as what their protocol is,
- * or all bits up to the stage.
+ * Find the cheapest proof: addresses, seen as what their type is, ports, seen as what their
+ * protocol is, or all bits up to the stage.
  */
 static __attribute__((noinline)) void explain(const struct sw_subtable *sub, uint32_t stage,
 					      uint32_t grain, const struct sw_key *key,

@@ -43,8 +43,8 @@ static inline uint32_t sw_piece_of(const struct sw_piece *piece, const struct sw
 }
 
 /*
- * The best rule that matches the key; NULL: none. Sets in *look every bit that decided it, perhaps more.
- * Every key that agrees with this one in them gives the same rule and the same bits.
+ * The best rule that matches the key; NULL: none. Sets in *look every bit that decided it, perhaps
+ * more. Every key that agrees with this one in them gives the same rule and the same bits.
  */
 const struct sw_crule *sw_tables_lookup(const struct sw_tables *tables, uint8_t number,
 					const struct sw_key *key, struct sw_key *look);

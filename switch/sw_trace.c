@@ -59,11 +59,8 @@ static void put_step(FILE *to, const struct sw_flow_table *table, const struct s
 static void put_result(FILE *to, const struct sw_key *key, const struct sw_xlate *result)
 {
 	char match[2048], actions[SW_ACTS_TEXT_BYTES];
-	struct sw_key value;
 
-	for (unsigned int i = 0; i < SW_KEY_WORDS; i++)
-		value.word[i] = key->word[i] & result->mask.word[i];
-	sw_match_format(&value, &result->mask, match, sizeof(match));
+	sw_match_format(key, &result->mask, match, sizeof(match));
 	sw_acts_format(result->acts, result->n_acts, result->drop_reason, key->dl_type, actions,
 		       sizeof(actions));
 	fprintf(to, "\nMegaflow: %s\nDatapath actions: %s\n", match, actions);

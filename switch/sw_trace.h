@@ -15,9 +15,9 @@ struct sw_flow_table;
 struct sw_xlate;
 
 /*
- * Write the way of a packet with this key through the tables, as the current snapshot has it, and what
- * becomes of it: megaflow and actions. *out_next is the key with which it comes back, when it is
- * recirculated (true). *out_result is what the PMDs would get. -ENOMEM.
+ * Write the way of a packet with this key through the tables, as the current snapshot has it, and
+ * what becomes of it: megaflow and actions. *out_next is the key with which it comes back, when it
+ * is recirculated (true). *out_result is what the PMDs would get. -ENOMEM.
  */
 int sw_trace_pass(const struct sw_flow_table *table, const struct sw_key *key, FILE *to,
 		  struct sw_xlate *out_result, struct sw_key *out_next, bool *out_comes_back);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Sending, on the packet path. The usual case, a whole burst to one port, is inline in the poll loop.
+ * Sending, on the packet path. The usual case, a whole burst to one port, is inline in the poll
+ * loop.
  *
  * hot: the lane's slot for the breadcrumb, or NULL when keepalive is off.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The autovalidator: the scalar implementation's results, after every other one has been asked for the same.
+// The autovalidator: the scalar implementation's results, after every other one has been asked for
+// the same.
 #include <string.h>
 
 #include "sw_bits_fast.h"

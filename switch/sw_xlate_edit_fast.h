@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The packet as it becomes in the course of a translation: which of its bits are known because a rule
- * has set them, and where the others stand in the key that it began with. What is looked at goes into
- * the megaflow's mask, unless a rule has set it.
+ * The packet as it becomes in the course of a translation: which of its bits are known because a
+ * rule has set them, and where the others stand in the key that it began with. What is looked at
+ * goes into the megaflow's mask, unless a rule has set it.
  *
- * Changes are gathered and become actions when the packet leaves, so that a field that is set twice is
- * set once. Only tags are pushed and popped at once: their order matters.
+ * Changes are gathered and become actions when the packet leaves, so that a field that is set twice
+ * is set once. Only tags are pushed and popped at once: their order matters.
  */
 #pragma once
 

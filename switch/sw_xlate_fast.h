@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Translation: from the tables of rules and one key to a megaflow. Runs in a PMD on a miss (upcall):
- * no allocation, lock, system call or log, and bounded work.
+ * Translation: from the tables of rules and one key to a megaflow. Runs in a PMD on a miss
+ * (upcall): no allocation, lock, system call or log, and bounded work.
  *
- * A snapshot of the tables is immutable. Control publishes a new one with a higher generation (F1) and
- * frees the old one after every PMD has passed a quiescent state; a PMD takes the pointer with
+ * A snapshot of the tables is immutable. Control publishes a new one with a higher generation (F1)
+ * and frees the old one after every PMD has passed a quiescent state; a PMD takes the pointer with
  * sw_tables_get() (F2) and may use it until it reports its next quiescent state.
  *
- * The result says which bits of the key were looked at: every packet that agrees in them gets the same
- * actions and passes the same rules in this snapshot. (Translated itself, it may get another mask that
- * is just as right: there may be several proofs that a rule does not match.) The same key always gives
- * the same result. in_port and recirc_id are always in the mask.
+ * The result says which bits of the key were looked at: every packet that agrees in them gets the
+ * same actions and passes the same rules in this snapshot. (Translated itself, it may get another
+ * mask that is just as right: there may be several proofs that a rule does not match.) The same key
+ * always gives the same result. in_port and recirc_id are always in the mask.
  *
- * Counters of rules stand in one array per PMD, indexed by the rule's slot. A megaflow remembers the
- * slots of the rules that it passed (out->slots) and adds its packets to them when it is swept or dies.
- * A slot is given to another rule only when no PMD has a megaflow of that generation any more: each PMD
- * publishes the oldest generation that its megaflows come from (sw_flow_stats.oldest_generation, O1);
- * control reads it (O2) before it reuses a slot.
+ * Counters of rules stand in one array per PMD, indexed by the rule's slot. A megaflow remembers
+ * the slots of the rules that it passed (out->slots) and adds its packets to them when it is swept
+ * or dies. A slot is given to another rule only when no PMD has a megaflow of that generation any
+ * more: each PMD publishes the oldest generation that its megaflows come from
+ * (sw_flow_stats.oldest_generation, O1); control reads it (O2) before it reuses a slot.
  */
 #pragma once
 

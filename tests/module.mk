@@ -93,7 +93,7 @@ fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(lib_sources) $(fuzz_sources) $(fu
 objects += $(fuzz_objects)
 $(fuzz_objects): private CC := $(FUZZ_CC)
 $(fuzz_objects): ROOM_CPPFLAGS = $(YAJL_CFLAGS)
-$(filter $(O)/fuzz/switch/% $(O)/fuzz/tests/fuzz/sw_%,$(fuzz_objects)): ROOM_CPPFLAGS = $(sw_cppflags)
+$(filter $(O)/fuzz/switch/% $(O)/fuzz/tests/fuzz/sw_%,$(fuzz_objects)): ROOM_CPPFLAGS = -I. $(sw_cppflags)
 $(fuzz_objects): ROOM_CFLAGS = -fsanitize=fuzzer-no-link,address,undefined
 $(filter %_avx2_fast.o,$(fuzz_objects)): ROOM_CFLAGS += $(avx2_flags)
 $(filter %_avx512_fast.o,$(fuzz_objects)): ROOM_CFLAGS += $(avx512_flags)

@@ -235,7 +235,8 @@ static const struct pmdp_setting keys[] = {
 	{"client-key", "FILE", "its key, PEM, if not in the same file", A_FILE, false,
 	 set_client_key, get_client_key, NULL},
 	{"instance", "NAME", "follow this instance (repeatable; default: all in the run directory)",
-	 "an instance name: 1 to 63 of A-Z a-z 0-9 _ . -, not beginning with . or -, not ending in .agent, at most 64 of them",
+	 "an instance name: 1 to 63 of A-Z a-z 0-9 _ . -, not beginning with . or -, not ending in "
+	 ".agent, at most 64 of them",
 	 true, set_instance, get_instance, clear_instance},
 	{"rundir", "DIR", "run directory with the segments", A_PATH, false, set_rundir, get_rundir,
 	 NULL},

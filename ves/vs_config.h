@@ -59,7 +59,7 @@ static inline bool vs_config_sends(const struct vs_config *config, uint32_t doma
 }
 
 /*
- * First line of the credentials file, USER:PASSWORD. 0; -EINVAL: no such line, or others may read the
- * file; -errno of reading it. error names the file and the remedy.
+ * First line of the credentials file, USER:PASSWORD. 0; -EINVAL: no such line, or others may read
+ * the file; -errno of reading it. error names the file and the remedy.
  */
 int vs_config_credentials(const char *path, char *out, size_t size, char *error, size_t error_size);

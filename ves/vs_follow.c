@@ -118,7 +118,8 @@ static int begin(struct vs_follower *follower)
 		if (rc < 0)
 			continue;
 		pmdp_incident_sanitize(incident);
-		// An incident is in the table before it is in the ring: a newer one is still to come.
+		// An incident is in the table before it is in the ring: a newer one is still to
+		// come.
 		if (incident->seq >= follower->next_seq)
 			continue;
 		incident->phase = PMDP_PHASE_RAISE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Is there an agent that would raise an incident? Part of vs_follow.c. The sign of life counts as seen
- * from here: neither a stamp from the future nor a pause of our own misleads.
+ * Is there an agent that would raise an incident? Part of vs_follow.c. The sign of life counts as
+ * seen from here: neither a stamp from the future nor a pause of our own misleads.
  */
 #pragma once
 

@@ -42,8 +42,8 @@ static bool set_options(struct vs_post *post)
 	SET(CURLOPT_WRITEDATA, (void *)post);
 	SET(CURLOPT_USERAGENT, "pmdpulse-ves");
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
-	// A name server that does not answer must hold up neither a time-out nor the end: without this
-	// both would wait for the thread that asks it.
+	// A name server that does not answer must hold up neither a time-out nor the end: without
+	// this both would wait for the thread that asks it.
 	SET(CURLOPT_QUICK_EXIT, 1L);
 	if (config->ca_file[0])
 		SET(CURLOPT_CAINFO, config->ca_file);

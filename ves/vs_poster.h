@@ -7,10 +7,10 @@
  *	followers --> queue --> render --> post --> collector
  *	              bounded              again after a pause that grows
  *
- * An event leaves the queue when the collector has taken it or refused it for good; until then it is
- * tried again. Whatever is lost is counted, and the next event says how many (PMDP_VES_LOST_KEY);
- * heartbeats carry the totals. A try of which the outcome is unknown is repeated: a collector may
- * see an event twice, with the same eventId and sequence.
+ * An event leaves the queue when the collector has taken it or refused it for good; until then it
+ * is tried again. Whatever is lost is counted, and the next event says how many
+ * (PMDP_VES_LOST_KEY); heartbeats carry the totals. A try of which the outcome is unknown is
+ * repeated: a collector may see an event twice, with the same eventId and sequence.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
  * Events that wait for the collector, in order, bounded. Never waits, never grows past its limit.
  *
  * When it is full something must go, and is counted: the oldest update, which a later event
- * overtakes; else the oldest incident that was raised and cleared while it waited, all of it, so that
- * an alarm that the collector knows is still cleared; else the oldest event. What is on its way
- * (the first n_busy) is never dropped.
+ * overtakes; else the oldest incident that was raised and cleared while it waited, all of it, so
+ * that an alarm that the collector knows is still cleared; else the oldest event. What is on its
+ * way (the first n_busy) is never dropped.
  */
 #pragma once
 
@@ -35,7 +35,8 @@ struct vs_queue {
 int vs_queue_init(struct vs_queue *queue, uint32_t n_max); // -ENOMEM
 void vs_queue_fini(struct vs_queue *queue);
 
-// A copy goes to the end. Without memory, or when all the rest is on its way, it is lost, and counted.
+// A copy goes to the end. Without memory, or when all the rest is on its way, it is lost, and
+// counted.
 void vs_queue_push(struct vs_queue *queue, const struct vs_item *item);
 // So many of this source, newer than all that wait, were lost before they could be queued.
 void vs_queue_lost(struct vs_queue *queue, uint32_t source, uint64_t n_events);
@@ -50,6 +51,6 @@ void vs_queue_done(struct vs_queue *queue, uint32_t domain);
  */
 uint64_t vs_queue_first_seq(const struct vs_queue *queue, uint32_t source, uint64_t otherwise);
 
-// Losses that a later start has to tell: without those behind vs_queue_first_seq(), which it will read,
-// or miss and count, by itself.
+// Losses that a later start has to tell: without those behind vs_queue_first_seq(), which it will
+// read, or miss and count, by itself.
 uint64_t vs_queue_untold_before(const struct vs_queue *queue);

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the pmdpulse authors
 /*
  * What the poster remembers over a restart: how far each instance's events were dealt with, losses
- * that the collector was not told of, and open incidents of its own. One small text file, replaced as
- * a whole. After a reboot the segments begin anew, so positions of another boot mean nothing.
+ * that the collector was not told of, and open incidents of its own. One small text file, replaced
+ * as a whole. After a reboot the segments begin anew, so positions of another boot mean nothing.
  */
 #pragma once
 
@@ -31,7 +31,8 @@ struct vs_state {
 
 /*
  * Read FOLDER/state. A missing file or one of another boot is an empty state (n_untold, and what
- * agent-gone is open, hold over a reboot). 0; -EBADMSG: damaged, out is empty; -errno of reading it.
+ * agent-gone is open, hold over a reboot). 0; -EBADMSG: damaged, out is empty; -errno of reading
+ * it.
  */
 int vs_state_load(const char *folder, struct vs_state *out_state);
 // 0 or -errno; the old file stays then.

@@ -130,7 +130,7 @@ _pmdpulse_arguments() {
 		if [[ $last == --since ]]; then
 			words=(90s 10m 1h 1d)
 		else
-			words=(--follow --since -j)
+			words=(-f --follow --since)
 		fi
 		;;
 	top) [[ $last == -[dn] ]] || words=(-d -n) ;;
@@ -145,8 +145,7 @@ _pmdpulse_arguments() {
 		fi
 		;;
 	add-flows | replace-flows)
-		((n == 0)) && compopt -o default 2> /dev/null
-		return
+		((n == 0)) && compopt -o default 2> /dev/null && return
 		;;
 	get) ((n == 0)) && mapfile -t words < <(_pmdpulse_column get "${ask[@]}") ;;
 	set)
@@ -162,17 +161,17 @@ _pmdpulse_arguments() {
 	del-flows | dump-flows | add-flow | trace)
 		if [[ $key == in_port ]]; then
 			mapfile -t words < <(_pmdpulse_column show "${ask[@]}")
-		elif ((n == 0)); then
+		elif ((n == 0)) || [[ $last == -* ]]; then
 			words=(in_port=)
-			[[ $command == del-flows ]] && words+=(--strict)
-			[[ $command == dump-flows ]] && words+=(-m)
+			[[ $command == del-flows && $n == 0 ]] && words+=(--strict)
+			[[ $command == dump-flows && $n == 0 ]] && words+=(-m)
 		fi
 		;;
 	dpif-impl-set) ((n == 0)) && mapfile -t words < <(_pmdpulse_implementations "${ask[@]}") ;;
 	pmd-perf-show)
-		[[ $last == -it || $last == -ms || $last == -pmd ]] || words=(-nh -it -ms -pmd -j)
+		[[ $last == -it || $last == -ms || $last == -pmd ]] || words=(-nh -it -ms -pmd)
 		;;
-	pmd-perf-log) [[ $last == -pmd ]] || words=(-pmd -j) ;;
+	pmd-perf-log) [[ $last == -pmd ]] || words=(-pmd) ;;
 	pmd-perf-log-set)
 		if ((n == 0)); then
 			words=(on off)
@@ -180,8 +179,8 @@ _pmdpulse_arguments() {
 			words=(-b -a -us -e -ne)
 		fi
 		;;
-	*) [[ $cur == -* ]] && words=(-j) ;;
 	esac
+	[[ $cur == -* && -z $key ]] && words+=(-j)
 	_pmdpulse_offer "$cur" "${words[@]}"
 }
 

@@ -3,6 +3,7 @@
 """Reads a switch's health from shared memory, as docs/abi.md describes it, and prints the same JSON as
 `pmdpulse pmd-health-show -j`: an example for other languages. Usage: pmdpulse_read.py [RUNDIR [INSTANCE]]"""
 
+import contextlib
 import datetime
 import fcntl
 import json
@@ -31,11 +32,10 @@ def text(data):  # up to the first NUL, if there is one; each byte that is no UT
     return re.sub("[\udc80-\udcff]", "\ufffd", data.split(b"\0")[0].decode(errors="surrogateescape"))
 
 
-def stall(ident, realtime_us, ns, cause, culprit):
-    at = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    at += datetime.timedelta(microseconds=min(max(0, realtime_us), 253402300799 * 10**6))
+def stall(ident, realtime_us, duration_s, cause, culprit):
+    at = datetime.datetime.fromtimestamp(min(max(0, realtime_us / 10**6), 253402300799), datetime.timezone.utc)
     return {"id": ident, "started_at": at.astimezone().isoformat(timespec="microseconds"),
-            "duration_s": ns / NS, "cause": CAUSES[cause if cause < len(CAUSES) else 0], "culprit": culprit}
+            "duration_s": duration_s, "cause": CAUSES[cause if cause < len(CAUSES) else 0], "culprit": culprit}
 
 
 class Segment:
@@ -48,29 +48,26 @@ class Segment:
         demand(st.st_mode >> 12 == 0o10 and st.st_uid in trusted, "no regular file of a trusted user")
         demand(st.st_size >= 1024 and self.read(0, 8) == b"PMDPULSE", "too short, or wrong magic")
         head = self.read(0, 1024)
-        version, self.kind, size, head_size, self.clock = struct.unpack_from("<IIQII", head, 8)
-        self.generation, self.pid, self.per_lane, self.start_ticks, self.pidns, self.boot = \
-            struct.unpack_from("<QIIQQ16s", head, 32)
+        version, self.kind, size, head_size, self.clock, self.generation, self.pid, self.per_lane, \
+            self.start_ticks, self.pidns, self.boot = struct.unpack_from("<IIQIIQIIQQ16s", head, 8)
         demand(version == 1, f"ABI version {version}, not 1")
         demand(head_size == 1024 and size == st.st_size <= 2**30 and kind == self.kind and
                self.clock in (0, 1) and self.per_lane <= 65536 and self.per_lane.bit_count() <= 1 and
                re.match(rb"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}\0", head[120:184]), "size, kind or instance")
         self.sections, self.n = {}, dict.fromkeys(BOUNDS, 0)
-        for what, n, item, _, begin in struct.iter_unpack("<IIIIQ", head[184:376]):
+        for what, n, item, _, begin in (s for s in struct.iter_unpack("<IIIIQ", head[184:376]) if s[0]):
             end, (least, most) = begin + n * item, BOUNDS.get(what, (1, n))
-            demand(not what or (least <= item <= size and item % 64 == 0 and n <= most and begin % 64 == 0 and
-                                1024 <= begin and end <= size and what not in self.sections and
-                                all(begin >= e or end <= b for b, e, _ in self.sections.values())),
+            demand(least <= item <= size and item % 64 == 0 and n <= most and begin % 64 == 0 and
+                   1024 <= begin and end <= size and what not in self.sections and
+                   all(begin >= e or end <= b for b, e, _ in self.sections.values()),
                    f"section of kind {what}: items, place, or an overlap")
-            self.sections.update({what: (begin, end, item)} if what else {})
-            self.n[what] = n
+            self.sections[what], self.n[what] = (begin, end, item), n
         demand(self.n[EVENTS] if kind == 2 else self.n[LANES] == self.n[HOT] > 0 and
                self.n[RECORDS] == self.n[HOT] * self.per_lane, "sections do not match")
-        now = self.read(0, 1024)
-        demand(now[:512] == head[:512], "the constant part changed")
+        # What changes is taken from the same copy: with this one look, step 6 has nothing to compare.
         self.alive_ns, self.flags, self.interval_ns, _, self.stopped_ns, self.n_events = \
-            struct.unpack_from("<6Q", now, 512)
-        pair = struct.unpack("<4Q", self.whole(576, 576, 32) or now[576:608])
+            struct.unpack_from("<6Q", head, 512)
+        pair = struct.unpack("<4Q", self.whole(576, 576, 32) or head[576:608])
         self.uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
         self.ticks, self.mono, self.hz = pair[1:] if self.clock else (0, 0, NS)
         demand(10**6 <= self.hz <= 10**11, "a beat clock of unbelievable frequency")
@@ -84,11 +81,8 @@ class Segment:
         return self.sections[section][0] + index * self.sections[section][2]
 
     def whole(self, seq_at, offset, size):  # S2; None: its writer stands, or died, in the middle
-        for _ in range(10):
-            seq, data = self.read(seq_at, 8), self.read(offset, size)
-            if seq == self.read(seq_at, 8) and seq[0] % 2 == 0:
-                return data
-        return None
+        looks = ((self.read(seq_at, 8), self.read(offset, size), self.read(seq_at, 8)) for _ in range(10))
+        return next((data for before, data, after in looks if before == after and before[0] % 2 == 0), None)
 
     def ring(self, section, first, n_items, published, size):  # R2, R4: those still there, oldest first
         for n in range(max(0, published - n_items), published):
@@ -101,80 +95,76 @@ class Segment:
         copies = [struct.unpack("<13Q", self.read(self.at(HOT, lane), 104)) for _ in range(5)]
         return next((b for a, b in zip(copies, copies[1:]) if (a[3], a[5]) == (b[3], b[5])), copies[-1])
 
-    def length_ns(self, ticks):
-        return min(ticks * NS // self.hz, 2**64 - 1)
+    def length_s(self, ticks):
+        return min(ticks * NS // self.hz, 2**64 - 1) / NS
 
     def mono_ns(self, ticks):
         distance = (ticks - self.ticks + 2**63) % 2**64 - 2**63
-        ns = self.mono + self.length_ns(abs(distance)) * (1 if distance >= 0 else -1)
-        return min(max(0, ns), 2**64 - 1) if self.clock else ticks
+        return min(max(0, self.mono + distance * NS // self.hz), 2**64 - 1) if self.clock else ticks
 
     def is_writer_alive(self):
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         if bytes.fromhex(boot.strip().replace("-", "")) != self.boot:
             return False
         if os.stat("/proc/self/ns/pid").st_ino == self.pidns:
-            try:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 fields = pathlib.Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b")")[2].split()
-            except FileNotFoundError:
-                return False
-            is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-            return int(fields[19]) == self.start_ticks and not is_zombie
+                is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+                return int(fields[19]) == self.start_ticks and not is_zombie
+            return False
         ask = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
         return struct.unpack_from("h", fcntl.fcntl(self.file, 36, ask))[0] != fcntl.F_UNLCK  # F_OFD_GETLK
 
     def state(self, slot, now_ns):
         interval_ns = min(max(self.interval_ns or 50 * 10**6, 10**6), 3600 * NS)
-        announce, deadline_ns, age_ns = slot[3] & 0xff, slot[4], now_ns - self.mono_ns(slot[1])
-        never = not slot[0] and not slot[1]
-        polling = 4 if never else 1 if age_ns < interval_ns else 2 if age_ns >= 2 * interval_ns else 4
-        dozing = polling if not deadline_ns else 5 if now_ns < deadline_ns else 2
-        return {1: polling, 2: dozing, 3: 6}.get(announce, 0) if self.flags & 1 else 0
+        late = (now_ns - self.mono_ns(slot[1])) // interval_ns if slot[0] or slot[1] else 1  # never beat
+        polling = 1 if late < 1 else 4 if late < 2 else 2
+        dozing = polling if not slot[4] else 5 if now_ns < slot[4] else 2
+        return {1: polling, 2: dozing, 3: 6}.get(slot[3] & 0xff, 0) if self.flags & 1 else 0
 
     def is_thread_gone(self, tid, start_ticks):
         if not tid or os.stat("/proc/self/ns/pid").st_ino != self.pidns:
             return False
-        try:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             fields = pathlib.Path(f"/proc/{self.pid}/task/{tid}/stat").read_bytes().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return os.path.exists(f"/proc/{self.pid}")  # else /proc hides it, and tells nothing
-        return fields[0] in (b"Z", b"X") or start_ticks not in (0, int(fields[19]))
+            return fields[0] in (b"Z", b"X") or start_ticks not in (0, int(fields[19]))
+        return os.path.exists(f"/proc/{self.pid}")  # else /proc hides it, and tells nothing
 
     def thread(self, lane, slot, is_dead):
         (claimed, _), last_stall = struct.unpack("<II", self.read(self.at(LANES, lane), 8)), None
         body = self.whole(self.at(LANES, lane) + 8, self.at(LANES, lane) + 64, 832)
-        name, kind, tid, core, numa, start_ticks = struct.unpack_from("<32sIIiiQ", body or bytes(832))
+        name, kind, tid, core, numa, start_ticks = struct.unpack_from("<31sxIIiiQ", body or bytes(832))
         if not body or not claimed or tid != claimed:  # torn, or still the last thread's
             name, kind, tid, core, numa = f"lane {lane}".encode(), 0, 0, -1, -1
         # The newest record of a stall tells when and how long, but not why.
         for data in self.ring(RECORDS, lane * self.per_lane, self.per_lane, slot[12] if slot[8] else 0, 64):
             what, _, begin, ticks = struct.unpack_from("<IIQQ", data, 8)
             started_us = (time.time_ns() - time.monotonic_ns() + self.mono_ns(begin)) // 1000
-            if what == 1 and self.length_ns(ticks) >= 2 * self.interval_ns:
-                last_stall = stall(None, started_us, self.length_ns(ticks), 0, None)
+            if what == 1 and self.length_s(ticks) >= 2 * self.interval_ns / NS:
+                last_stall = stall(None, started_us, self.length_s(ticks), 0, None)
         now_ns = time.monotonic_ns()
-        state, age_ns = 3 if is_dead else self.state(slot, now_ns), max(0, now_ns - self.mono_ns(slot[1]))
+        state = 0 if self.stopped_ns else 3 if is_dead else self.state(slot, now_ns)
         state = 3 if state in (2, 4) and self.is_thread_gone(tid, start_ticks) else state
-        state = 0 if self.stopped_ns else state
-        return {"name": text(name[:31]), "tid": tid, "core": core if core >= 0 else None,
+        age_ns = max(0, now_ns - self.mono_ns(slot[1]))
+        return {"name": text(name), "tid": tid, "core": core if core >= 0 else None,
                 "numa": numa if numa >= 0 else None, "kind": {1: "pmd", 2: "control"}.get(kind, "unknown"),
                 "state": STATES[state], "state_code": state, "beat_age_s": age_ns / NS if slot[0] else None,
-                "beats": slot[0], "stalls": slot[8], "stalled_s": self.length_ns(slot[9]) / NS,
-                "gaps": slot[6], "gaps_s": self.length_ns(slot[7]) / NS,
-                "longest_gap_s": self.length_ns(slot[11]) / NS, "last_stall": last_stall}
+                "beats": slot[0], "stalls": slot[8], "stalled_s": self.length_s(slot[9]), "gaps": slot[6],
+                "gaps_s": self.length_s(slot[7]), "longest_gap_s": self.length_s(slot[11]),
+                "last_stall": last_stall}
 
 
 def take_event(data, health):  # what it changes in the picture; they come oldest first
     kind, phase, _, cause, _, _, started_us, _, _, ns = struct.unpack_from("<6I4Q", data, 168)
-    tid, _, comm, sched, pid, culprit_tid, took_ns = struct.unpack_from("<Ii16s16sIIQ", data, 320)
-    culprit = {"comm": text(comm[:15]), "pid": pid, "tid": culprit_tid,
-               "class": text(sched[:15]) or None, "took_s": took_ns / NS}
+    tid, _, comm, sched, pid, culprit_tid, took_ns = struct.unpack_from("<Ii15sx15sxIIQ", data, 320)
+    culprit = {"comm": text(comm), "pid": pid, "tid": culprit_tid,
+               "class": text(sched) or None, "took_s": took_ns / NS}
     health["agent"]["late_events"] += kind == 11 and phase == 1
     if kind in (6, 7) and health["switch"]["pid"] is None:
         health["switch"]["state"] = "stopped" if kind == 6 else "absent"
     for found in health["threads"]:
         if (kind, tid, text(data[288:319])) == (1, found["tid"], found["name"]):
-            found["last_stall"] = stall(text(data[64:159]) or None, started_us, ns, cause,
+            found["last_stall"] = stall(text(data[64:159]) or None, started_us, ns / NS, cause,
                                         culprit if pid or culprit["comm"] else None)
 
 
@@ -193,15 +183,13 @@ def read_health(rundir, instance):  # (health, why the ring was refused or None)
         health["threads"] = [ring.thread(*slot, is_dead) for slot in slots if slot[1][3] & 0xff not in (0, 4)]
     except (ValueError, OSError) as error:
         reason = "no switch has published" if isinstance(error, FileNotFoundError) else str(error)
-    try:
+    with contextlib.suppress(ValueError, OSError):
         log = Segment(path + ".incidents", 2, "pmdpulse-agent")
         is_fresh = not log.stopped_ns and time.monotonic_ns() < log.alive_ns + NS and log.is_writer_alive()
         agent["state"] = "up" if is_fresh else "absent" if log.stopped_ns else "stale"
         agent.update({"pid": log.pid, "uptime_s": log.uptime_s} if is_fresh else {})
         for data in log.ring(EVENTS, 0, log.n[EVENTS], log.n_events, 2240):
             take_event(data, health)
-    except (ValueError, OSError):
-        pass
     return health, reason
 
 

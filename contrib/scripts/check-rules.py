@@ -14,6 +14,7 @@ import tempfile
 ROOMS = ("lib", "switch", "agent", "collectd-plugin", "cli", "ves")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 GENERATED = ("config.h", "build_info.h")
+COLUMNS = 100  # of C, a tab goes to the next multiple of 8
 
 
 def calls(*names):
@@ -122,6 +123,10 @@ SAMPLES = [
     ("issue-number", "docs/a.md", "As issue %d says\n" % 12),
     ("issue-number", "agent/ag_a.c", "// see #%d\n" % 12),
     (None, "agent/ag_a.c", "#if 1\n#endif\nprintf(\"%#06x\", x);\n"),
+    ("columns", "lib/pmdp_a.h", "// " + 98 * "x" + "\n"),
+    ("columns", "agent/ag_a.c", "\tx = 1;\t//" + 83 * "x" + "\n"),
+    (None, "agent/ag_a.c", "// " + 97 * "x" + "\n\tx = 1;\t//" + 82 * "x" + "\n"),
+    (None, "docs/a.md", 200 * "x" + "\n"),
     ("spdx", "agent/ag_a.c", None),
     ("spdx", "contrib/a.sh", None),
 ]
@@ -178,6 +183,12 @@ def check_file(root, path, headers):
                 if re.search(pattern, content):
                     yield rule, number, reason
 
+    if is_c:  # clang-format breaks neither comments nor strings
+        for number, content in enumerate(text.split("\n"), 1):
+            width = len(content.expandtabs(8))
+            if width > COLUMNS:
+                yield "columns", number, f"{width} columns, {COLUMNS} at the most"
+
     room = path.split("/", 1)[0]
     if room in ROOMS:
         allowed = headers.get(room, set()) | headers.get("lib", set()) | set(GENERATED)
@@ -222,7 +233,7 @@ def self_test():
             print(f"{path}: expected {expected}, got {sorted(found)}, for:\n{content}")
             wrong += 1
         tested.add(expected)
-    untested = {rule[0] for rule in RULES} | {"spdx", "include-direction"}
+    untested = {rule[0] for rule in RULES} | {"spdx", "include-direction", "columns"}
     untested -= tested
     if untested:
         print(f"rules without a bad sample: {sorted(untested)}")

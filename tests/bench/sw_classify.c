@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Cycles per packet of the packet path alone: bursts of 32 frames of 60 bytes from a ring of buffers, of
- * which each is touched anew only after all others, to a port that takes them and does nothing. Last line:
- * one JSON document, {"bench": "classify", "cases": [{"rules", "impl", "flows", "extract", "pipe",
- * "best"}]}: medians of many short rounds of key extraction and of all from a received burst to the port, and the
- * second best of the latter, because on a shared machine only the best ones are undisturbed.
+ * Cycles per packet of the packet path alone: bursts of 32 frames of 60 bytes from a ring of
+ * buffers, of which each is touched anew only after all others, to a port that takes them and does
+ * nothing. Last line: one JSON document, {"bench": "classify", "cases": [{"rules", "impl", "flows",
+ * "extract", "pipe", "best"}]}: medians of many short rounds of key extraction and of all from a
+ * received burst to the port, and the second best of the latter, because on a shared machine only
+ * the best ones are undisturbed.
  *
  * sw_classify [SECONDS per case, default 0.5]; runs on core 1 where there is one.
  */
@@ -17,7 +18,6 @@
 #include <time.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -26,6 +26,7 @@
 #include "sw_impl_fast.h"
 #include "sw_pipe.h"
 #include "sw_pipe_fast.h"
+#include "tests/common/test_plan.h"
 
 #define BURST 32
 #define FRAME_BYTES 60
@@ -236,16 +237,6 @@ int main(int argc, char **argv)
 	static char texts[20][96];
 	static const char *const each[] = {"in_port=1,udp,nw_src=10.0.0.0/31,actions=output:2",
 					   "actions=output:2", NULL};
-	char *eal[] = {"bench",
-		       "--no-huge",
-		       "--no-pci",
-		       "--no-shconf",
-		       "--no-telemetry",
-		       "-m",
-		       "256",
-		       "--log-level=lib.eal:error",
-		       "--file-prefix=sw_classify",
-		       NULL};
 	static void *queue;
 	double seconds = argc > 1 ? atof(argv[1]) : 0.5;
 	bool is_first = true;
@@ -253,7 +244,7 @@ int main(int argc, char **argv)
 
 	CPU_ZERO(&core);
 	CPU_SET(1, &core);
-	if (rte_eal_init(9, eal) < 0)
+	if (!test_eal_start("sw_classify", 256))
 		return 1;
 	sched_setaffinity(0, sizeof(core), &core); // without core 1 it runs where it is
 	sw_impl_init();
@@ -262,10 +253,10 @@ int main(int argc, char **argv)
 
 	// Nineteen that do not match stand before the one that does.
 	for (unsigned int i = 0; i < 20; i++) {
-		snprintf(
-			texts[i], sizeof(texts[i]),
-			"in_port=1,priority=%u,ip,nw_dst=20.0.0.0/24,udp,tp_dst=%u,actions=output:2",
-			100 - i, i < 19 ? 1000 + i : 63);
+		snprintf(texts[i], sizeof(texts[i]),
+			 "in_port=1,priority=%u,ip,nw_dst=20.0.0.0/24,udp,tp_dst=%u,"
+			 "actions=output:2",
+			 100 - i, i < 19 ? 1000 + i : 63);
 		twenty[i] = texts[i];
 	}
 	printf("{\"bench\": \"classify\", \"cases\": [");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * What a miss costs: nanoseconds of one translation, for tables of several kinds and packets that come in no
- * order. Last line: one JSON document, {"bench": "upcall", "cases": [{"rules", "n_rules", "n_masks", "ns",
- * "worst_ns", "bits"}]}: median of the rounds, the slowest round, and how many bits of the key a megaflow
- * looks at in the mean, in_port aside.
+ * What a miss costs: nanoseconds of one translation, for tables of several kinds and packets that
+ * come in no order. Last line: one JSON document, {"bench": "upcall", "cases": [{"rules",
+ * "n_rules", "n_masks", "ns", "worst_ns", "bits"}]}: median of the rounds, the slowest round, and
+ * how many bits of the key a megaflow looks at in the mean, in_port aside.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -97,8 +97,8 @@ static void measure(const char *name, struct sw_flow_table *table, bool is_last)
 	for (uint32_t t = 0; t < SW_N_TABLES; t++)
 		n_masks += sw_flow_masks(table, (uint8_t)t);
 	qsort(rounds, N_ROUNDS, sizeof(rounds[0]), compare);
-	printf("{\"rules\": \"%s\", \"n_rules\": %u, \"n_masks\": %u, \"ns\": %.0f, \"worst_ns\": %.0f, "
-	       "\"bits\": %.1f}%s",
+	printf("{\"rules\": \"%s\", \"n_rules\": %u, \"n_masks\": %u, \"ns\": %.0f, \"worst_ns\": "
+	       "%.0f, \"bits\": %.1f}%s",
 	       name, sw_flow_count(table), n_masks, rounds[N_ROUNDS / 2], rounds[N_ROUNDS - 1],
 	       (double)n_bits / N_KEYS - 48, is_last ? "" : ", ");
 	sw_flow_table_destroy(table);

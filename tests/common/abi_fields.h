@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Every struct, field and number of pmdp_abi.h, once, for the table (tests/tools/abi_table.c) and for the
- * test that compares it (tests/unit/test_abi.c). A field that is missing here leaves a hole that
- * test_abi.c finds: the fields of a struct must cover it without a gap.
+ * Every struct, field and number of pmdp_abi.h, once, for the table (tests/tools/abi_table.c) and
+ * for the test that compares it (tests/unit/test_abi.c). A field that is missing here leaves a hole
+ * that test_abi.c finds: the fields of a struct must cover it without a gap.
  */
 #pragma once
 

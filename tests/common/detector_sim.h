@@ -18,6 +18,8 @@
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)
 
+#define T0 (10000 * S) // when it begins
+
 #define SIM_LANES 4
 #define SIM_ABSENCES 4096
 #define SIM_LOG 16384
@@ -79,3 +81,11 @@ const struct sim_told *sim_find(const struct sim *sim, uint32_t what, uint32_t k
 
 // Print the log, for a test that failed.
 void sim_print(const struct sim *sim);
+
+// For cmocka tests that call theirs sim: so many transitions of a kind (0: any) were told.
+#define assert_told(what, kind, expected)                                \
+	do {                                                             \
+		if (sim_count(&sim, what, kind) != (uint32_t)(expected)) \
+			sim_print(&sim);                                 \
+		assert_int_equal(sim_count(&sim, what, kind), expected); \
+	} while (0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// A foreign program: publishes with three calls, reads with two, knows the library from its installed
-// header and pkg-config file alone. Usage: publish INSTANCE BEATS
+// A foreign program: publishes with three calls, reads with two, knows the library from its
+// installed header and pkg-config file alone. Usage: publish INSTANCE BEATS
 #include <pmdpulse.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Any line to the control socket gets a reply, one line of JSON. Likewise any line of a start-up file.
+// Any line to the control socket gets a reply, one line of JSON. Likewise any line of a start-up
+// file.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Key extraction of any bytes, in one piece and cut into two segments, by every implementation that the CPU
-// has: the same key, nothing read beyond.
+// Key extraction of any bytes, in one piece and cut into two segments, by every implementation that
+// the CPU has: the same key, nothing read beyond.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

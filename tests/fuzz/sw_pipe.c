@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The pipeline of a PMD on any bytes: bursts of frames, whole or in segments, against rules with every
- * action, while the rules and the implementation change. Nothing is read beyond a frame, every buffer
- * comes back, and the counters add up.
+ * The pipeline of a PMD on any bytes: bursts of frames, whole or in segments, against rules with
+ * every action, while the rules and the implementation change. Nothing is read beyond a frame,
+ * every buffer comes back, and the counters add up.
  *
  * The frames stand in buffers of their exact size, so that a sanitizer sees what goes beyond.
  */
@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -28,6 +27,7 @@
 #include "sw_pipe_fast.h"
 #include "sw_pmd_fast.h"
 #include "sw_rule.h"
+#include "tests/common/test_plan.h"
 
 #define N_DEVICES 3 // ofport 1 to 3 on ethdev 0 to 2
 #define N_MBUFS 2047
@@ -104,26 +104,12 @@ static void parse_rules(void)
 
 static void fill_plan(void)
 {
-	plan = calloc(1, sizeof(*plan) + N_DEVICES * sizeof(plan->rxqs[0]));
-	memset(out_of, 0xff, sizeof(out_of));
-	plan->out_of = out_of;
-	plan->outs = outs;
-	plan->n_outs = N_DEVICES;
-	plan->n_rxq = N_DEVICES;
+	plan = test_plan(N_DEVICES, counts, outs, out_of);
 	plan->impl = sw_impls_usable[0];
 	plan->flow_limit = 64; // so that it is met
 	plan->max_idle_used = 1000;
 	for (uint16_t i = 0; i < N_DEVICES; i++) {
-		plan->rxqs[i] = (struct sw_plan_rxq){.port_id = i,
-						     .in_port = i + 1,
-						     .index = i,
-						     .counts = &counts[i],
-						     .emc_inv_prob = 1};
-		outs[i].port_id = i;
-		outs[i].index = i;
-		outs[i].counts = &counts[i];
-		outs[i].max_len = 1522;
-		out_of[i + 1] = i;
+		plan->rxqs[i].emc_inv_prob = 1;
 		queues[i] = &outs[i];
 		rte_eth_fp_ops[i].tx_pkt_burst = fake_send;
 		rte_eth_fp_ops[i].txq.data = &queues[i];
@@ -132,20 +118,9 @@ static void fill_plan(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {"fuzz",
-		       "--no-huge",
-		       "--no-pci",
-		       "--no-shconf",
-		       "--no-telemetry",
-		       "-m",
-		       "512",
-		       "--log-level=lib.eal:error",
-		       "--file-prefix=fuzz_pipe",
-		       NULL};
-
 	(void)argc;
 	(void)argv;
-	if (rte_eal_init(9, eal) < 0)
+	if (!test_eal_start("fuzz_pipe", 512))
 		return 1;
 	pool = rte_pktmbuf_pool_create("fuzz", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
 	flows = sw_flow_table_create(NULL);

@@ -158,7 +158,8 @@ static const char *read_records(struct pmdp_reader *reader)
 		if (torn)
 			return torn;
 	}
-	// Update k left record k + 1. The newest that is counted is there; only the oldest may be gone.
+	// Update k left record k + 1. The newest that is counted is there; only the oldest may be
+	// gone.
 	if (n == 0 || (records[n - 1].kind == PMDP_RECORD_GAP &&
 		       records[n - 1].length_ticks - TEST_PATTERN_GAP_NS + 2 != cursor))
 		return "a record counted before it is there";
@@ -251,7 +252,8 @@ static void test_kill_stands_still_at_every_instruction(void **state)
 		assert_true(tally.n_new > 0);
 }
 
-// Step until the segment has changed n times, or the time is up. False: the publish was over before.
+// Step until the segment has changed n times, or the time is up. False: the publish was over
+// before.
 static bool step_to_store(pid_t pid, const char *dir, uint64_t n, uint64_t end_ns)
 {
 	static char before[65536];
@@ -320,8 +322,9 @@ static void test_kill_after_every_store(void **state)
 		n_killed += kill_in_part(*state, parts[i], end_ns, &tally);
 		n_late += test_now_ns() >= end_ns;
 	}
-	printf("  %llu writers killed at different stores of a publish; %llu of %d parts not to their "
-	       "end for lack of time; lane as before %llu, new %llu, in the middle %llu times\n",
+	printf("  %llu writers killed at different stores of a publish; %llu of %d parts not to "
+	       "their end for lack of time; lane as before %llu, new %llu, in the middle %llu "
+	       "times\n",
 	       (unsigned long long)n_killed, (unsigned long long)n_late, N_PARTS,
 	       (unsigned long long)tally.n_old, (unsigned long long)tally.n_new,
 	       (unsigned long long)tally.n_again);

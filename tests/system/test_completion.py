@@ -57,6 +57,17 @@ def test_commands_and_options(rundir):
     assert offered("events --since ", rundir) == ["90s", "10m", "1h", "1d"]
 
 
+def test_options_of_commands(rundir):
+    """Those of the usage line, nothing else; -j is welcome everywhere."""
+    lines = dict(re.findall(r"^  ([a-z][a-z-]*) ?(.*)$", usage().split("commands:")[1], re.M))
+    for command, arguments in lines.items():
+        options = set(re.findall(r"(?<![\w-])--?[a-z]+", arguments))
+        before = [word.split("|")[0] for word in arguments.split() if re.match(r"[a-zA-Z]", word)
+                  and "]" not in word]
+        assert set(offered(" ".join([command, *before, "-"]), rundir)) == options | {"-j"}, command
+    assert offered("dump-flows -m i", rundir) == ["in_port="]
+
+
 def test_instances(rundir):
     for name in ("red.ring", "red.incidents", "blue.incidents", "green.ctl", "red.agent.ctl", "other"):
         open(os.path.join(rundir, name), "w", encoding="utf-8").close()

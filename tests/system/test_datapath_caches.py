@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lib.flow_switch import PMD_CORE
+from lib.flow_switch import PMD_CORE, Refused
 from lib.lab import Lab, identities
 from lib.wait import TIMEOUT_S, wait_for
 
@@ -71,6 +71,23 @@ def test_megaflow_is_as_wide_as_the_rules_allow(lab):
     lab.feed(1, [udp(i, dst=bytes([198, 19, i % 2, i % 251])) for i in range(500)])
     wait_for(lambda: lab.stats()["megaflows"] == 2, what=lambda: lab.command.text("dump-flows", "-m"))
     assert "nw_dst=198.19.0.0/24" in lab.command.text("dump-flows", "-m")
+
+
+def test_megaflows_are_shown_by_match(lab):
+    """As with ovs-dpctl: those that packets within the match may go by, also wider ones."""
+    lab.flows("in_port=1,udp,tp_dst=63,actions=output:2", "in_port=1,udp,tp_dst=64,actions=output:3",
+              "in_port=2,actions=output:1")
+    lab.feed(1, [udp(0), udp(0, dport=64)])
+    lab.feed(2, [udp(0)])
+    found = {match: sorted(flow["actions"][-1] for flow in lab.do("dump-flows", *args)["megaflows"])
+             for match, args in {"all": ("-m",), "port": ("-m", "udp,tp_dst=64"), "behind": ("in_port=1", "-m"),
+                                 "wide": ("-m", "in_port=2,udp,tp_dst=9"), "none": ("-m", "in_port=1,tcp")}.items()}
+    assert found == {"all": ["1", "2", "3"], "port": ["1", "3"], "behind": ["2", "3"], "wide": ["1"], "none": []}
+    assert "output:3" not in lab.command.text("dump-flows", "-m", "udp,tp_dst=63")
+    for args, reason in {("-m", "table=1"): "of rules", ("-m", "nonsense"): "no such protocol",
+                         ("udp", "tcp"): "one match"}.items():
+        with pytest.raises(Refused, match=reason):
+            lab.do("dump-flows", *args)
 
 
 def test_flow_counters_are_exact_at_quiescence(lab):

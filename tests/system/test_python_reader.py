@@ -20,7 +20,7 @@ from lib.ves import Incidents
 from lib.wait import wait_for
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "../../contrib/python/pmdpulse_read.py")
-LIMIT_LINES = 212
+LIMIT_LINES = 200
 
 
 def load():

@@ -244,7 +244,8 @@ static void print(struct stall *stall)
 	raised = pmdp_json_incident_line(&stall->raised);
 	last = pmdp_json_incident_line(&stall->last);
 	printf("{\"stall\": {\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
-	       ", \"raise_us\": %.1f, \"calls\": %u, \"max_us\": %.1f, \"raised\": %s, \"final\": %s}}\n",
+	       ", \"raise_us\": %.1f, \"calls\": %u, \"max_us\": %.1f, \"raised\": %s, \"final\": "
+	       "%s}}\n",
 	       stall->begin_ns, stall->told_end_ns, (double)stall->raise_took_ns / 1e3,
 	       stall->n_calls, (double)stall->max_took_ns / 1e3, raised, last);
 	fflush(stdout);

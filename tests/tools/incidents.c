@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Writes an incidents segment as the agent does, without an agent, driven by lines on stdin: for tests
- * of what follows it.
+ * Writes an incidents segment as the agent does, without an agent, driven by lines on stdin: for
+ * tests of what follows it.
  *
  *	incidents --instance NAME --rundir DIR [--events N]
  *
- *	raise NAME [KIND [N]]  NAME is the thread's, or the port's of a link or drops incident; with N
- *	                       texts of evidence
+ *	raise NAME [KIND [N]]  NAME is the thread's, or the port's of a link or drops incident; with
+ *	                       N texts of evidence
  *	update NAME
  *	clear NAME
  *	burst N              N stalls, raised and cleared

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A small publisher on libpmdpulse, driven by lines on stdin, for tests of its readers: threads that
- * beat every two milliseconds (busy: all the time, as a PMD does), and stall, spin, doze, sleep, end or die on command.
+ * A small publisher on libpmdpulse, driven by lines on stdin, for tests of its readers: threads
+ * that beat every two milliseconds (busy: all the time, as a PMD does), and stall, spin, doze,
+ * sleep, end or die on command.
  *
  *	publisher --instance NAME --rundir DIR [--interval MS] [--gap-limit US]
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * Numbered frames between two interfaces, to prove that what lies between loses, doubles and reorders
- * nothing.
+ * Numbered frames between two interfaces, to prove that what lies between loses, doubles and
+ * reorders nothing.
  *
  *	sequence send IFACE RATE_PER_S SECONDS    prints {"sent": n, "refused": n}
  *	sequence receive IFACE                    until SIGTERM; prints "ready", then

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * sw_key_dump FILE: the key of each frame of a capture, a line each, as fields of ovs-fields(7) with
- * "malformed=REASON" behind them. Numbers are hexadecimal, absent fields are left out.
+ * sw_key_dump FILE: the key of each frame of a capture, a line each, as fields of ovs-fields(7)
+ * with "malformed=REASON" behind them. Numbers are hexadecimal, absent fields are left out.
  *
  * The frame stands at the end of a page behind which nothing can be read.
  */

@@ -29,8 +29,8 @@ static const char *const names[] = {
 	"line\nbreak\x01\x7f",
 	"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
 	"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82",
-	"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
-	"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
+	"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
+	"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
 };
 
 static void add_evidence(struct pmdp_incident *incident, const char *text)

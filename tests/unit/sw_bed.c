@@ -2,17 +2,15 @@
 // Copyright (c) 2026 the pmdpulse authors
 #include "tests/unit/sw_bed.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
@@ -22,6 +20,7 @@
 #include "sw_mac.h"
 #include "sw_pipe.h"
 #include "sw_tx_fast.h"
+#include "tests/common/test_plan.h"
 
 #define N_MBUFS 2047
 #define MAX_GIVEN 512
@@ -74,28 +73,9 @@ static uint16_t fake_receive(void *queue, struct rte_mbuf **pkts, uint16_t n)
 	return n_rx;
 }
 
-static void open_plan(void)
+int bed_open(void **state)
 {
-	plan = calloc(1, sizeof(*plan) + BED_DEVICES * sizeof(plan->rxqs[0]));
-	memset(out_of, 0xff, sizeof(out_of));
-	plan->out_of = out_of;
-	plan->outs = outs;
-	plan->n_outs = BED_DEVICES;
-	plan->n_rxq = BED_DEVICES;
-	plan->impl = sw_impl_init();
-	plan->flow_limit = 4096;
-	plan->max_idle_used = UINT32_MAX;
-	for (uint16_t i = 0; i < BED_DEVICES; i++) {
-		plan->rxqs[i] = (struct sw_plan_rxq){
-			.port_id = i, .in_port = i + 1, .index = i, .counts = &counts[i]};
-		outs[i] = (struct sw_plan_out){
-			.port_id = i, .index = i, .counts = &counts[i], .max_len = 1522};
-		out_of[i + 1] = i;
-	}
-}
-
-void bed_open(void)
-{
+	(void)state;
 	memset(&bed, 0, sizeof(bed));
 	memset(devices, 0, sizeof(devices));
 	memset(counts, 0, sizeof(counts));
@@ -109,7 +89,9 @@ void bed_open(void)
 		rte_eth_fp_ops[i].rxq.data = &queues[i];
 		bed.sent[i] = calloc(BED_MAX_SENT, sizeof(*bed.sent[i]));
 	}
-	open_plan();
+	plan = test_plan(BED_DEVICES, counts, outs, out_of);
+	plan->impl = sw_impl_init();
+	plan->flow_limit = 4096;
 	bed.flows = sw_flow_table_create(NULL);
 	macs = sw_mac_create();
 	lane.hot = &hot;
@@ -127,6 +109,7 @@ void bed_open(void)
 	bed.run.pipe = sw_pipe_create(4096);
 	assert_non_null(bed.run.pipe);
 	sw_pipe_begin(&bed.run);
+	return 0;
 }
 
 static void check_counters(void)
@@ -144,8 +127,9 @@ static void check_counters(void)
 				 bed.n[PMDP_C_MISSES]);
 }
 
-void bed_close(void)
+int bed_close(void **state)
 {
+	(void)state;
 	sw_tx_flush_all(&bed.run, true);
 	check_counters();
 	assert_int_equal(sw_impl_n_differences(), 0);
@@ -160,6 +144,7 @@ void bed_close(void)
 	free(plan);
 	for (uint32_t i = 0; i < BED_DEVICES; i++)
 		free(bed.sent[i]);
+	return 0;
 }
 
 void bed_add_flows(const char *const *texts)
@@ -275,6 +260,12 @@ void bed_give_udp(uint16_t device, uint32_t source, uint32_t n)
 		bed_give(device, frame.bytes, frame.len);
 }
 
+void bed_send_udp(uint16_t device, uint32_t source, uint32_t n)
+{
+	bed_give_udp(device, source, n);
+	bed_poll();
+}
+
 void bed_sweep(void)
 {
 	// A first part of a round may be over already.
@@ -282,25 +273,18 @@ void bed_sweep(void)
 		sw_sweep(&bed.run);
 }
 
-bool bed_start(const char *name)
+int bed_start(void **state)
 {
-	char prefix[64];
-	char *eal[] = {"test",           "--no-huge", "--no-pci", "--no-shconf",
-		       "--no-telemetry", "-m",        "256",      "--log-level=lib.eal:error",
-		       prefix,           NULL};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", name);
-	if (rte_eal_init(9, eal) < 0)
-		return false;
+	(void)state;
+	if (!test_eal_start(program_invocation_short_name, 256))
+		return -1;
 	pool = rte_pktmbuf_pool_create("test", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
-	return pool != NULL;
+	return pool != NULL ? 0 : -1;
 }
 
-void bed_stop(void)
+int bed_stop(void **state)
 {
-	char folder[256];
-
-	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
-	rte_eal_cleanup();
-	rmdir(folder);
+	(void)state;
+	test_eal_stop();
+	return 0;
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A PMD's packet path over fake devices: what a test gives is received, what is sent is kept for it to look
- * at. ofport 1 to 3 on devices 0 to 2. bed_close() checks that no packet is lost uncounted, that passes are
- * what was received and recirculated, and that every buffer is back.
+ * A PMD's packet path over fake devices: what a test gives is received, what is sent is kept for it
+ * to look at. ofport 1 to 3 on devices 0 to 2. bed_close() checks that no packet is lost uncounted,
+ * that passes are what was received and recirculated, and that every buffer is back.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sw_pipe_fast.h"
@@ -32,12 +31,11 @@ struct bed {
 
 extern struct bed bed;
 
-// Once per program, before the others. false: EAL does not start.
-bool bed_start(const char *name);
-void bed_stop(void);
-
-void bed_open(void);
-void bed_close(void);
+// cmocka fixtures: once per program, and around each test.
+int bed_start(void **state);
+int bed_stop(void **state);
+int bed_open(void **state);
+int bed_close(void **state);
 
 // Rules in ovs-ofctl syntax, up to NULL; delete all with bed_clear_flows().
 void bed_add_flows(const char *const *texts);
@@ -54,6 +52,7 @@ void bed_poll(void);
 // A UDP datagram of 60 bytes from 10.0.0.source to 20.0.0.1, port 63.
 struct bed_frame bed_udp(uint32_t source, uint16_t port);
 void bed_give_udp(uint16_t device, uint32_t source, uint32_t n); // n times
+void bed_send_udp(uint16_t device, uint32_t source, uint32_t n); // and polls
 
 // The sweep comes round at least once.
 void bed_sweep(void);

@@ -300,7 +300,8 @@ void sw_plain_check(struct sw_flow_table *table, const struct sw_key *key,
 	plain_walk(&plain, key);
 	execute(&fast, key, result);
 	if (plain.is_limited) {
-		// A packet that dies on the way never meets the limit, but is dropped by it all the same.
+		// A packet that dies on the way never meets the limit, but is dropped by it all the
+		// same.
 		if (result->n_acts != 0 || result->drop_reason != PMDP_DROP_RECIRC_LIMIT)
 			explain(key, "limit");
 		return;

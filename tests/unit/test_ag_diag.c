@@ -81,8 +81,8 @@ static void sleep_until(uint64_t at_ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
-// The calls of one stall, from the raise to the end. The last one speaks of a beginning that differs
-// a little, as the lane's own clock tells it.
+// The calls of one stall, from the raise to the end. The last one speaks of a beginning that
+// differs a little, as the lane's own clock tells it.
 static void test_ag_diag_stop_is_remembered(void **state)
 {
 	struct pmdp_incident incident = {.n_evidence = 0};

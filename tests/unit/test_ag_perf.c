@@ -228,8 +228,8 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-// Every coming back of a thread that sleeps is in the runs: also from idle, whose leaving the kernel
-// doesn't record.
+// Every coming back of a thread that sleeps is in the runs: also from idle, whose leaving the
+// kernel doesn't record.
 static void test_ag_perf_sees_each_wake(void **state)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};

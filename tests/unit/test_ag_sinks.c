@@ -494,9 +494,8 @@ static void test_hook_flood_is_bounded_and_counted(void **state)
 	struct fixture *f = *state;
 	char running[128];
 
-	write_hook(
-		f,
-		"mkdir run.$$; ls -d run.* 2>/dev/null | wc -l >> running; sleep 0.05; rmdir run.$$");
+	write_hook(f, "mkdir run.$$; ls -d run.* 2>/dev/null | wc -l >> running; "
+		      "sleep 0.05; rmdir run.$$");
 	assert_int_equal(ag_hook_open(&f->loop, f->path, 5000, &f->sink), 0);
 	uint64_t begin_ns = ag_now_ns();
 	for (int i = 0; i < 200; i++)

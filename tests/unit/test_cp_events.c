@@ -298,7 +298,8 @@ static void test_numbers_that_begin_anew(void **state)
 	assert_int_equal(told[4].severity, PMDP_SEVERITY_OKAY);
 }
 
-// What the plugin clears by itself is an event of its own: emitted now, over, with a seq of its own.
+// What the plugin clears by itself is an event of its own: emitted now, over, with a seq of its
+// own.
 static void test_own_clears_are_new_events(void **state)
 {
 	struct pmdp_incident incident;

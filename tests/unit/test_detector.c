@@ -10,7 +10,6 @@
 
 #include "detector_sim.h"
 
-#define T0 (10000 * S)
 #define STALL PMDP_KIND_PMD_STALL
 #define STARVED PMDP_KIND_PMD_STARVED
 

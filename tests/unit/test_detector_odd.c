@@ -13,17 +13,9 @@
 
 #include "detector_sim.h"
 
-#define T0 (10000 * S)
 #define STALL PMDP_KIND_PMD_STALL
 
 static struct sim sim;
-
-#define assert_told(what, kind, expected)                                \
-	do {                                                             \
-		if (sim_count(&sim, what, kind) != (uint32_t)(expected)) \
-			sim_print(&sim);                                 \
-		assert_int_equal(sim_count(&sim, what, kind), expected); \
-	} while (0)
 
 // The fed clock steps an hour back and forth: no time passes until it is where it was.
 static void test_odd_now_goes_back(void **state)

@@ -20,7 +20,6 @@
 
 #include "detector_sim.h"
 
-#define T0 (10000 * S)
 #define STALL PMDP_KIND_PMD_STALL
 #define RUN_NS (30 * S)
 

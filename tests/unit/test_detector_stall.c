@@ -10,18 +10,10 @@
 
 #include "detector_sim.h"
 
-#define T0 (10000 * S)
 #define STALL PMDP_KIND_PMD_STALL
 #define STARVED PMDP_KIND_PMD_STARVED
 
 static struct sim sim;
-
-#define assert_told(what, kind, expected)                                \
-	do {                                                             \
-		if (sim_count(&sim, what, kind) != (uint32_t)(expected)) \
-			sim_print(&sim);                                 \
-		assert_int_equal(sim_count(&sim, what, kind), expected); \
-	} while (0)
 
 static void test_stall_live_then_completed(void **state)
 {

@@ -274,7 +274,8 @@ static void test_log_two_agents(void **state)
 	pmdp_incident_log_close(log);
 }
 
-// Killed anywhere: the next agent starts, no number is given twice, nothing that was cleared is open.
+// Killed anywhere: the next agent starts, no number is given twice, nothing that was cleared is
+// open.
 static void test_log_killed(void **state)
 {
 	uint64_t seed = test_seed("test_log_killed"), last_seq = 0;

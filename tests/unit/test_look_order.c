@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * A look while the writer does something in the middle of it. The look is built here with a fetch that
- * copies word by word and lets the writer act before word number N: for every N there is, what the
- * look says must be true (docs/protocol.md, H1 to H4, K1/K2, T1/T2).
+ * A look while the writer does something in the middle of it. The look is built here with a fetch
+ * that copies word by word and lets the writer act before word number N: for every N there is, what
+ * the look says must be true (docs/protocol.md, H1 to H4, K1/K2, T1/T2).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The control socket against clients that behave, that don't, and predecessors dead or alive. Server and
-// clients share this thread: the server is asked to serve whenever a client waits.
+// The control socket against clients that behave, that don't, and predecessors dead or alive.
+// Server and clients share this thread: the server is asked to serve whenever a client waits.
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -154,9 +154,9 @@ static void test_ctl_requests(void **state)
 	ask(fd, "{\"id\":1,\"cmd\":\"add-flow\",\"args\":[\"in_port=1,actions=2\"]}\n");
 	expect(fd, "{\"id\":1,\"ok\":true,\"data\":null}");
 	assert_int_equal(sw_flow_count(sw->flows), 1);
-	ask(fd,
-	    "{\"id\":\"a\\\"b\",\"cmd\":\"del-flows\"}\n{\"id\":12345678901234567890,\"cmd\":\"del-flows\"}\n"
-	    "{\"cmd\":\"del-flows\",\"args\":[]}\n");
+	ask(fd, "{\"id\":\"a\\\"b\",\"cmd\":\"del-flows\"}\n"
+		"{\"id\":12345678901234567890,\"cmd\":\"del-flows\"}\n"
+		"{\"cmd\":\"del-flows\",\"args\":[]}\n");
 	expect(fd, "{\"id\":\"a\\\"b\",\"ok\":true,\"data\":null}");
 	expect(fd, "{\"id\":12345678901234567890,\"ok\":true,\"data\":null}");
 	expect(fd, "{\"id\":null,\"ok\":true,\"data\":null}");
@@ -164,8 +164,8 @@ static void test_ctl_requests(void **state)
 	ask(fd, "}\n");
 	expect(fd,
 	       "{\"id\":2,\"ok\":true,\"data\":{\"settings\":[{\"key\":\"mbufs\",\"value\":\"0\","
-	       "\"default\":\"0\",\"help\":\"packet buffers of the shared pool, before its first port; "
-	       "0: by need\"}]}}");
+	       "\"default\":\"0\",\"help\":\"packet buffers of the shared pool, before its first "
+	       "port; 0: by need\"}]}}");
 	ask(fd, "{\"id\":3,\"cmd\":\"dump-flows\"}\r\n");
 	expect(fd, "{\"id\":3,\"ok\":true,\"data\":{\"flows\":[]}}");
 	close(fd);
@@ -190,7 +190,8 @@ static void test_ctl_bad_requests_get_a_reply(void **state)
 		{"{\"id\":1,\"cmd\":\"show\",\"args\":[[]]}\n", "args"},
 		{"{\"id\":1,\"cmd\":\"get\",\"args\":[\"a\",\"b\"]}\n", "usage: get [KEY]"},
 		{"{\"id\":1,\"cmd\":\"frobnicate\"}\n", "frobnicate"},
-		{"{\"id\":1,\"cmd\":\"add-flow\",\"args\":[\"in_port=1,nw_dst=1.2.3.4,actions=drop\"]}\n",
+		{"{\"id\":1,\"cmd\":\"add-flow\","
+		 "\"args\":[\"in_port=1,nw_dst=1.2.3.4,actions=drop\"]}\n",
 		 "nw_dst"},
 		{"{\"id\":1,\"cmd\":\"\xff\xfe\"}\n", "not a request"},
 		{"[[[[[[[[[[[[[[[[[[[[[[[[\n", "too deeply"},
@@ -233,8 +234,8 @@ static void test_ctl_endless_line(void **state)
 	serve();
 }
 
-// A client that asks and asks without reading does not hold up another, and gets all replies in order
-// when it reads at last.
+// A client that asks and asks without reading does not hold up another, and gets all replies in
+// order when it reads at last.
 static void test_ctl_slow_reader(void **state)
 {
 	enum {
@@ -348,7 +349,8 @@ static void test_ctl_long_request_and_reply(void **state)
 	for (unsigned int i = 0; i < SW_FLOW_MAX_RULES; i++)
 		len += (size_t)snprintf(
 			request + len, size - len,
-			",\"in_port=%u,priority=%u,udp,nw_dst=20.0.0.0/24,tp_dst=63,actions=output:2\"",
+			",\"in_port=%u,priority=%u,udp,nw_dst=20.0.0.0/24,tp_dst=63,"
+			"actions=output:2\"",
 			1 + i % 64, i / 64);
 	snprintf(request + len, size - len, "]}\n");
 	ask(fd, request);

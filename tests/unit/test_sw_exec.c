@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// What actions do to packets: bytes and checksums of what is sent, copies, lengths, and who gets which.
+// What actions do to packets: bytes and checksums of what is sent, copies, lengths, and who gets
+// which.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,20 +16,6 @@
 
 #include "sw_mac.h"
 #include "tests/unit/sw_bed.h"
-
-static int open_bed(void **state)
-{
-	(void)state;
-	bed_open();
-	return 0;
-}
-
-static int close_bed(void **state)
-{
-	(void)state;
-	bed_close();
-	return 0;
-}
 
 static struct rte_ipv4_hdr *ip_of(struct bed_frame *frame, uint32_t l3)
 {
@@ -58,8 +45,7 @@ static void rule(const char *text)
 
 static void send_one(void)
 {
-	bed_give_udp(0, 1, 1);
-	bed_poll();
+	bed_send_udp(0, 1, 1);
 }
 
 static void test_set_addresses_and_ports(void **state)
@@ -156,8 +142,7 @@ static void test_outputs_between_changes(void **state)
 	(void)state;
 	rule("in_port=1,udp,actions=output:2,mod_nw_src:1.1.1.1,output:3,mod_nw_src:2.2.2.2,"
 	     "in_port");
-	bed_give_udp(0, 1, 3);
-	bed_poll();
+	bed_send_udp(0, 1, 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_memory_equal(bed.sent[1][i].bytes + 26, "\x0a\0\0\x01", 4);
 		assert_memory_equal(bed.sent[2][i].bytes + 26, "\x01\x01\x01\x01", 4);
@@ -193,8 +178,7 @@ static void test_flood(void **state)
 {
 	(void)state;
 	rule("in_port=1,actions=flood");
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	assert_int_equal(bed.n_sent[0], 0);
 	assert_int_equal(bed.n_sent[1], 20);
 	assert_int_equal(bed.n_sent[2], 20);
@@ -234,10 +218,8 @@ static void test_long_list(void **state)
 	(void)state;
 	rule("in_port=1,udp,actions=output:2,output:3,mod_tp_src:7,output:2,output:3,mod_tp_src:8,"
 	     "output:2,output:3,mod_tp_src:9,output:2");
-	bed_give_udp(0, 1, 5);
-	bed_poll();
-	bed_give_udp(0, 1, 5);
-	bed_poll();
+	bed_send_udp(0, 1, 5);
+	bed_send_udp(0, 1, 5);
 	assert_int_equal(bed.n_sent[1], 40);
 	assert_int_equal(bed.n_sent[2], 30);
 	for (uint32_t i = 0; i < 40; i++)
@@ -269,8 +251,7 @@ static void test_output_to_a_port_that_is_not(void **state)
 	rule("in_port=1,udp,actions=output:9,output:2");
 	rule("in_port=2,udp,actions=output:9");
 	bed_give_udp(0, 1, 4);
-	bed_give_udp(1, 1, 3);
-	bed_poll();
+	bed_send_udp(1, 1, 3);
 	assert_int_equal(bed.n_sent[1], 4);
 	assert_int_equal(bed.n[PMDP_C_DROP0 + PMDP_DROP_PORT_DOWN], 7);
 }
@@ -278,7 +259,7 @@ static void test_output_to_a_port_that_is_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_bed, close_bed)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, bed_open, bed_close)
 		TEST(test_set_addresses_and_ports),
 		TEST(test_set_keeps_an_absent_udp_checksum),
 		TEST(test_set_a_part_of_an_address),
@@ -293,11 +274,6 @@ int main(void)
 		TEST(test_no_buffer_for_a_copy),
 		TEST(test_output_to_a_port_that_is_not),
 	};
-	int n_failed;
 
-	if (!bed_start("test_sw_exec"))
-		return 1;
-	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-	bed_stop();
-	return n_failed;
+	return cmocka_run_group_tests(tests, bed_start, bed_stop);
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The packet path of a PMD over fake devices that receive and send what the test says: batching, retries,
-// shared queues, lengths, and that nothing is lost without being counted.
+// The packet path of a PMD over fake devices that receive and send what the test says: batching,
+// retries, shared queues, lengths, and that nothing is lost without being counted.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -22,6 +19,7 @@
 #include "sw_pipe.h"
 #include "sw_pipe_fast.h"
 #include "sw_pmd_fast.h"
+#include "tests/common/test_plan.h"
 
 #define N_DEVICES 3 // ofport 1..3 on ethdev 0..2
 #define N_MBUFS 1023
@@ -98,25 +96,10 @@ static void add_flows(const char *const *texts)
 
 static void fill_plan(void)
 {
-	plan = calloc(1, sizeof(*plan) + N_DEVICES * sizeof(plan->rxqs[0]));
-	memset(out_of, 0xff, sizeof(out_of));
-	plan->out_of = out_of;
-	plan->outs = outs;
-	plan->n_outs = N_DEVICES;
-	plan->n_rxq = N_DEVICES;
+	plan = test_plan(N_DEVICES, counts, outs, out_of);
 	plan->impl = sw_impl_init();
-	plan->flow_limit = 1000;
-	plan->max_idle_used = UINT32_MAX;
-	for (uint16_t i = 0; i < N_DEVICES; i++) {
-		plan->rxqs[i] = (struct sw_plan_rxq){
-			.port_id = i, .in_port = i + 1, .index = i, .counts = &counts[i]};
-		outs[i].port_id = i;
-		outs[i].index = i;
-		outs[i].counts = &counts[i];
-		outs[i].max_len = 1522;
+	for (uint16_t i = 0; i < N_DEVICES; i++)
 		outs[i].n_retries = 2;
-		out_of[i + 1] = i;
-	}
 }
 
 static int setup(void **state)
@@ -124,7 +107,6 @@ static int setup(void **state)
 	(void)state;
 	memset(devices, 0, sizeof(devices));
 	memset(counts, 0, sizeof(counts));
-	memset(outs, 0, sizeof(outs));
 	memset(&lane, 0, sizeof(lane));
 	memset(&run, 0, sizeof(run));
 	for (uint32_t i = 0; i < N_DEVICES; i++) {
@@ -346,27 +328,14 @@ int main(void)
 		TEST(test_times_are_a_chain),
 		TEST(test_off_beats_nothing),
 	};
-	char *eal[] = {"test",
-		       "--no-huge",
-		       "--no-pci",
-		       "--no-shconf",
-		       "--no-telemetry",
-		       "-m",
-		       "64",
-		       "--log-level=lib.eal:error",
-		       "--file-prefix=test_sw_fast",
-		       NULL};
-	char folder[256];
 	int n_failed;
 
-	if (rte_eal_init(9, eal) < 0)
+	if (!test_eal_start("test_sw_fast", 64))
 		return 1;
 	pool = rte_pktmbuf_pool_create("test", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
 	if (pool == NULL)
 		return 1;
 	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
-	rte_eal_cleanup();
-	rmdir(folder);
+	test_eal_stop();
 	return n_failed;
 }

@@ -91,7 +91,8 @@ static void test_flow_good(void **state)
 		 "priority=32768,tcp,tcp_flags=+syn-ack actions=drop"},
 		{"dl_type=0x5ff,actions=drop", "priority=32768,dl_type=0x05ff actions=drop"},
 		{"priority=0,cookie=0xfe,table=0,actions=drop", "priority=0 actions=drop"},
-		{"icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,nd_sll=1:2:3:4:5:6,actions=drop",
+		{"icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,nd_sll=1:2:3:4:5:6,"
+		 "actions=drop",
 		 "priority=32768,icmp6,icmp_type=135,icmp_code=0,nd_target=fe80::1,"
 		 "nd_sll=01:02:03:04:05:06 actions=drop"},
 		{"icmp6,icmp_type=136,icmp_code=0,nd_tll=1:2:3:4:5:6/ff:ff:ff:0:0:0,actions=drop",
@@ -398,6 +399,36 @@ static struct sw_flow_filter filter_of(const char *text, bool is_strict)
 	return filter;
 }
 
+// Megaflows: a match meets all that it does not contradict, wider ones as well.
+static void test_flow_filter_meets(void **state)
+{
+	static const struct {
+		const char *filter, *megaflow;
+		bool is_met;
+	} cases[] = {
+		{"", "in_port=1,udp,tp_dst=63", true},
+		{"in_port=1", "in_port=1,udp,tp_dst=63", true},
+		{"in_port=2", "in_port=1,udp,tp_dst=63", false},
+		{"tcp", "in_port=1,udp,tp_dst=63", false},
+		{"udp,tp_dst=64", "in_port=1,udp,tp_dst=63", false},
+		{"udp,tp_src=9,nw_dst=1.2.3.4", "in_port=1,udp,tp_dst=63", true},
+		{"ip,nw_dst=20.0.0.7", "in_port=1,ip,nw_dst=20.0.0.0/24", true},
+		{"ip,nw_dst=20.0.1.7", "in_port=1,ip,nw_dst=20.0.0.0/24", false},
+		{"ip,nw_dst=20.0.0.0/8", "in_port=1,ip,nw_dst=20.0.0.0/24", true},
+		{"recirc_id=2", "in_port=1,recirc_id=2", true},
+		{"recirc_id=0", "in_port=1,recirc_id=2", false},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sw_flow_filter filter = filter_of(cases[i].filter, false);
+		struct sw_flow_filter megaflow = filter_of(cases[i].megaflow, false);
+
+		if (sw_flow_filter_meets(&filter, &megaflow.match.value, &megaflow.match.mask) !=
+		    cases[i].is_met)
+			fail_msg("%s against %s", cases[i].filter, cases[i].megaflow);
+	}
+}
+
 static void test_flow_filter(void **state)
 {
 	static const struct {
@@ -661,6 +692,7 @@ int main(void)
 		cmocka_unit_test(test_flow_lines),
 		cmocka_unit_test(test_flow_round_trip_of_random_rules),
 		cmocka_unit_test(test_flow_filter),
+		cmocka_unit_test(test_flow_filter_meets),
 		cmocka_unit_test(test_flow_table_order_and_replacement),
 		cmocka_unit_test(test_flow_table_replace),
 		cmocka_unit_test(test_flow_table_counters),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Key extraction: well-formed frames, the odd ones that break switches, and every truncation of both.
-// Frames stand in heap blocks of their exact length, so that a sanitizer sees any step beyond.
+// Key extraction: well-formed frames, the odd ones that break switches, and every truncation of
+// both. Frames stand in heap blocks of their exact length, so that a sanitizer sees any step
+// beyond.
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -111,7 +111,8 @@ static void test_mac_flush_of_a_port(void **state)
 	assert_int_equal(counts_of().n, 0);
 }
 
-// More addresses than the table holds: the oldest make room, nothing breaks, and none is beyond its bound.
+// More addresses than the table holds: the oldest make room, nothing breaks, and none is beyond its
+// bound.
 static void test_mac_flood(void **state)
 {
 	uint32_t n_known = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Megaflows and caches by themselves: every flow that was installed is found, by every implementation, until
-// it ends; limits hold; what is free is used again; a hit is never another flow's.
+// Megaflows and caches by themselves: every flow that was installed is found, by every
+// implementation, until it ends; limits hold; what is free is used again; a hit is never another
+// flow's.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,7 @@ static uint32_t next(void)
 static int setup(void **state)
 {
 	(void)state;
-	bed_open();
+	bed_open(state);
 	mega = &bed.run.pipe->mega;
 	emc = bed.run.pipe->emc;
 	seed = 20261130;
@@ -43,7 +44,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	bed_close();
+	bed_close(state);
 	return 0;
 }
 
@@ -359,11 +360,6 @@ int main(void)
 		TEST(test_smc_is_only_a_guess),
 		TEST(test_hash_of_fragments),
 	};
-	int n_failed;
 
-	if (!bed_start("test_sw_mega"))
-		return 1;
-	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-	bed_stop();
-	return n_failed;
+	return cmocka_run_group_tests(tests, bed_start, bed_stop);
 }

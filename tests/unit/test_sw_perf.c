@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// What a PMD records of its iterations: totals and histograms agree, histories, and the log of suspicious
-// iterations with its neighbours, also while control copies at full speed.
+// What a PMD records of its iterations: totals and histograms agree, histories, and the log of
+// suspicious iterations with its neighbours, also while control copies at full speed.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// The pipeline over fake devices: which packet is a hit of what, exactly, and what becomes of flows when
-// rules change, idle and end.
+// The pipeline over fake devices: which packet is a hit of what, exactly, and what becomes of flows
+// when rules change, idle and end.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,20 +26,6 @@ static void emc(uint32_t inv_prob)
 		bed.run.plan->rxqs[i].emc_inv_prob = inv_prob;
 }
 
-static int open_bed(void **state)
-{
-	(void)state;
-	bed_open();
-	return 0;
-}
-
-static int close_bed(void **state)
-{
-	(void)state;
-	bed_close();
-	return 0;
-}
-
 struct expected {
 	uint64_t emc, smc, mega, misses;
 };
@@ -57,8 +43,7 @@ static void test_twenty_equal_packets_emc(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	emc(1);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	expect((struct expected){.emc = 19, .misses = 1});
 	sw_sweep(&bed.run);
 	assert_int_equal(bed.n[PMDP_C_EMC_ENTRIES], 1);
@@ -72,8 +57,7 @@ static void test_twenty_equal_packets_one_by_one(void **state)
 	bed_add_flows(udp_rule);
 	emc(1);
 	for (uint32_t i = 0; i < 20; i++) {
-		bed_give_udp(0, 1, 1);
-		bed_poll();
+		bed_send_udp(0, 1, 1);
 	}
 	expect((struct expected){.emc = 19, .misses = 1});
 }
@@ -84,10 +68,8 @@ static void test_twenty_equal_packets_smc(void **state)
 	bed_add_flows(udp_rule);
 	bed.run.plan->smc = sw_pipe_smc(bed.run.pipe);
 	assert_non_null(bed.run.plan->smc);
-	bed_give_udp(0, 1, 10);
-	bed_poll();
-	bed_give_udp(0, 1, 10);
-	bed_poll();
+	bed_send_udp(0, 1, 10);
+	bed_send_udp(0, 1, 10);
 	expect((struct expected){.smc = 19, .misses = 1});
 	sw_sweep(&bed.run);
 	assert_int_equal(bed.n[PMDP_C_SMC_ENTRIES], 1);
@@ -97,10 +79,8 @@ static void test_twenty_equal_packets_megaflow(void **state)
 {
 	(void)state;
 	bed_add_flows(udp_rule);
-	bed_give_udp(0, 1, 10);
-	bed_poll();
-	bed_give_udp(0, 1, 10);
-	bed_poll();
+	bed_send_udp(0, 1, 10);
+	bed_send_udp(0, 1, 10);
 	expect((struct expected){.mega = 19, .misses = 1});
 	assert_int_equal(bed.n[PMDP_C_RUN_HITS], 9); // the second burst's, after its first packet
 	sw_sweep(&bed.run);
@@ -116,18 +96,15 @@ static void test_all_caches(void **state)
 	emc(1);
 	bed.run.plan->smc = sw_pipe_smc(bed.run.pipe);
 	for (uint32_t i = 0; i < 100; i++)
-		bed_give_udp(0, i, 1);
-	bed_poll();
+		bed_send_udp(0, i, 1);
 	expect((struct expected){.mega = 99, .misses = 1});
 	for (uint32_t i = 0; i < 100; i++)
-		bed_give_udp(0, i, 1);
-	bed_poll();
+		bed_send_udp(0, i, 1);
 	assert_int_equal(bed.n[PMDP_C_MISSES], 1);
 	assert_int_equal(bed.n[PMDP_C_EMC_HITS], 100);
 	emc(0);
 	for (uint32_t i = 0; i < 100; i++)
-		bed_give_udp(0, i, 1);
-	bed_poll();
+		bed_send_udp(0, i, 1);
 	assert_int_equal(bed.n[PMDP_C_SMC_HITS], 100);
 }
 
@@ -138,8 +115,7 @@ static void test_bypass_of_a_port_with_one_mask(void **state)
 	emc(100);
 	bed.run.plan->rxqs[0].is_bypass = true;
 	for (uint32_t i = 0; i < 10; i++) {
-		bed_give_udp(0, 1, 32);
-		bed_poll();
+		bed_send_udp(0, 1, 32);
 	}
 	expect((struct expected){.mega = 319, .misses = 1});
 	sw_sweep(&bed.run);
@@ -170,12 +146,10 @@ static void test_port_whose_rules_look_at_nothing(void **state)
 	bed.run.plan->rxqs[0].is_bypass = true;
 	emc(100);
 	for (uint32_t i = 0; i < 10; i++)
-		bed_give_udp(0, i, 1);
-	bed_poll();
+		bed_send_udp(0, i, 1);
 	bed_give_udp(0, 1, 1);
 	bed_give(0, runt, sizeof(runt));
-	bed_give_udp(0, 1, 1);
-	bed_poll();
+	bed_send_udp(0, 1, 1);
 	expect((struct expected){.mega = 11, .misses = 1});
 	assert_int_equal(bed.n[PMDP_C_DROP0 + PMDP_DROP_MALFORMED], 1);
 	assert_int_equal(bed.n_sent[1], 12);
@@ -189,8 +163,7 @@ static void test_flow_mark(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	emc(1);
-	bed_give_udp(0, 1, 1);
-	bed_poll();
+	bed_send_udp(0, 1, 1);
 	// As control does when a device has taken a rule.
 	atomic_store(&pipe->marks[7], (uint64_t)pipe->mega.flows[0].id << 32);
 	atomic_store(&pipe->n_marks, 1);
@@ -224,8 +197,7 @@ static void test_recirculation(void **state)
 	(void)state;
 	bed_add_flows(rules);
 	emc(1);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	assert_int_equal(bed.n[PMDP_C_RECIRCULATIONS], 20);
 	expect((struct expected){.emc = 38, .misses = 2});
 	assert_int_equal(bed.n_sent[2], 20);
@@ -239,8 +211,7 @@ static void test_recirculation_has_a_limit(void **state)
 
 	(void)state;
 	bed_add_flows(rules);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	assert_int_equal(bed.n[PMDP_C_RECIRCULATIONS], 20 * SW_RECIRC_LIMIT);
 	assert_int_equal(bed.n[PMDP_C_DROP0 + PMDP_DROP_RECIRC_LIMIT], 20);
 	assert_int_equal(bed.run.plan->rxqs[0].counts->n[PMDP_P_DROP0 + PMDP_DROP_RECIRC_LIMIT],
@@ -258,15 +229,12 @@ static void test_recirculated_packets_and_a_full_emc(void **state)
 	bed_add_flows(rules);
 	emc(1);
 	cache->n_entries = SW_EMC_ENTRIES / 2 + 1; // as if they were
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	expect((struct expected){.emc = 19, .mega = 19, .misses = 2});
 	assert_int_equal(cache->n_entries, SW_EMC_ENTRIES / 2 + 2);
 	cache->n_entries = 1;
-	bed_give_udp(0, 1, 1);
-	bed_poll();
-	bed_give_udp(0, 1, 1);
-	bed_poll();
+	bed_send_udp(0, 1, 1);
+	bed_send_udp(0, 1, 1);
 	assert_int_equal(bed.n[PMDP_C_EMC_HITS], 19 + 1 + 2);
 }
 
@@ -278,19 +246,16 @@ static void test_changed_rules_count_at_once(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	emc(1);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	bed_add_flows(other);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	assert_int_equal(bed.n_sent[1], 20);
 	assert_int_equal(bed.n_sent[2], 20);
 	expect((struct expected){.emc = 38, .misses = 2});
 	bed_sweep();
 	assert_int_equal(bed_rule_packets("in_port=1"), 20);
 	bed_clear_flows();
-	bed_give_udp(0, 1, 3);
-	bed_poll();
+	bed_send_udp(0, 1, 3);
 	assert_int_equal(bed.n[PMDP_C_DROP0 + PMDP_DROP_NO_RULE], 3);
 }
 
@@ -304,12 +269,10 @@ static void test_other_rules_leave_a_flow_alone(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	emc(1);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	id = bed.run.pipe->mega.flows[0].id;
 	bed_add_flows(other);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	expect((struct expected){.emc = 39, .misses = 1});
 	assert_int_equal(bed.run.pipe->mega.flows[0].id, id);
 }
@@ -322,8 +285,7 @@ static void test_sweep_revalidates_and_publishes(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	for (uint32_t i = 0; i < 500; i++)
-		bed_give_udp(i % 3 == 0 ? 0 : 1, i, 1);
-	bed_poll();
+		bed_send_udp(i % 3 == 0 ? 0 : 1, i, 1);
 	bed_sweep();
 	first = atomic_load(&stats->oldest_generation);
 	assert_int_equal(first, sw_tables_generation(sw_tables_get(bed.run.flows)));
@@ -342,8 +304,7 @@ static void test_idle_flows_end(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	emc(1);
-	bed_give_udp(0, 1, 20);
-	bed_poll();
+	bed_send_udp(0, 1, 20);
 	bed.run.plan->max_idle_used = 1 << 20; // half a minute
 	bed_sweep();
 	assert_int_equal(bed.n[PMDP_C_MEGAFLOWS], 1);
@@ -353,8 +314,7 @@ static void test_idle_flows_end(void **state)
 	assert_int_equal(bed.n[PMDP_C_EMC_ENTRIES], 0);
 	assert_int_equal(bed_rule_packets("in_port=1"), 20);
 	bed.run.plan->max_idle_used = UINT32_MAX;
-	bed_give_udp(0, 1, 1);
-	bed_poll();
+	bed_send_udp(0, 1, 1);
 	assert_int_equal(bed.n[PMDP_C_MISSES], 2);
 }
 
@@ -372,8 +332,7 @@ static void test_flow_limit(void **state)
 	bed.run.plan->flow_limit = 2;
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i <= 4; i++)
-			bed_give_udp(0, i, 1);
-		bed_poll();
+			bed_send_udp(0, i, 1);
 	}
 	assert_int_equal(bed.n_sent[2], 8); // in order all the same, and counted for their rules
 	for (uint32_t i = 0; i < 8; i++)
@@ -392,11 +351,9 @@ static void test_port_takes_the_place_of_another(void **state)
 	(void)state;
 	bed_add_flows(udp_rule);
 	bed_add_flows(rules);
-	bed_give_udp(0, 1, 5);
-	bed_poll();
+	bed_send_udp(0, 1, 5);
 	bed.run.plan->rxqs[0].in_port = 9;
-	bed_give_udp(0, 1, 5);
-	bed_poll();
+	bed_send_udp(0, 1, 5);
 	assert_int_equal(bed.n_sent[1], 5);
 	assert_int_equal(bed.n_sent[2], 5);
 	sw_sweep(&bed.run);
@@ -410,8 +367,7 @@ static void test_dump_shows_a_megaflow(void **state)
 
 	(void)state;
 	bed_add_flows(udp_rule);
-	bed_give_udp(0, 1, 7);
-	bed_poll();
+	bed_send_udp(0, 1, 7);
 	for (uint32_t i = 0; i < sw_pipe_n_places(bed.run.pipe); i++)
 		n += sw_pipe_read(bed.run.pipe, i, bed.run.now_ticks, &copy);
 	assert_int_equal(n, 1);
@@ -467,7 +423,7 @@ static void test_autovalidator(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_bed, close_bed)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, bed_open, bed_close)
 		TEST(test_twenty_equal_packets_emc),
 		TEST(test_twenty_equal_packets_one_by_one),
 		TEST(test_twenty_equal_packets_smc),
@@ -489,11 +445,6 @@ int main(void)
 		TEST(test_dump_shows_a_megaflow),
 		TEST(test_autovalidator),
 	};
-	int n_failed;
 
-	if (!bed_start("test_sw_pipe"))
-		return 1;
-	n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-	bed_stop();
-	return n_failed;
+	return cmocka_run_group_tests(tests, bed_start, bed_stop);
 }

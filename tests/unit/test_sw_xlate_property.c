@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The translation against a plain evaluation of the rules, while rules come and go. Bits that are not in the
- * mask of a megaflow are changed: its actions and rules must still be right for what comes out.
+ * The translation against a plain evaluation of the rules, while rules come and go. Bits that are
+ * not in the mask of a megaflow are changed: its actions and rules must still be right for what
+ * comes out.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -339,8 +339,8 @@ static bool has_open_for_writing(pid_t pid, const char *path)
 	return false;
 }
 
-// A starter that waits for the lock of a dead predecessor finds, when it gets it, that the name leads
-// to someone else by now, who lives.
+// A starter that waits for the lock of a dead predecessor finds, when it gets it, that the name
+// leads to someone else by now, who lives.
 static void test_takeover_loses_while_it_waits(void **state)
 {
 	const struct flock lock = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Following a real incidents segment, with a fed clock: each event once, over restarts of both sides.
+// Following a real incidents segment, with a fed clock: each event once, over restarts of both
+// sides.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,25 +51,41 @@ static void start_follower(const struct vs_place *known)
 	assert_int_equal(vs_follower_init(&follower, NAME, 0, &config, rundir, &queue, known), 0);
 }
 
+static void forget_queue(void)
+{
+	while (queue.n)
+		vs_queue_done(&queue, queue.items[0]->domains);
+}
+
 // The poster ends and begins anew, knowing what the old one knew; its queue is gone.
 static void restart_follower(void)
 {
 	memset(&place, 0, sizeof(place));
 	vs_follower_place(&follower, &place);
 	vs_follower_fini(&follower);
-	while (queue.n)
-		vs_queue_done(&queue, queue.items[0]->domains);
+	forget_queue();
 	start_follower(&place);
+}
+
+static void pass(uint64_t ms)
+{
+	now_ns += ms * MS;
+	vs_follower_step(&follower, now_ns);
 }
 
 // An agent signs every 250 ms; so long is a step of the clock here.
 static void look(bool is_agent_alive)
 {
-	now_ns += 250 * MS;
 	if (is_agent_alive)
 		pmdp_incident_log_alive(agent);
 	vs_follower_poke(&follower);
-	vs_follower_step(&follower, now_ns);
+	pass(250);
+}
+
+static void look_times(bool is_agent_alive, uint32_t n)
+{
+	while (n-- > 0)
+		look(is_agent_alive);
 }
 
 static struct pmdp_incident tell(uint32_t kind, uint32_t phase, const char *id)
@@ -84,6 +101,12 @@ static struct pmdp_incident tell(uint32_t kind, uint32_t phase, const char *id)
 static void stall(uint32_t phase, const char *id)
 {
 	tell(PMDP_KIND_PMD_STALL, phase, id);
+}
+
+static void stall_times(uint32_t phase, const char *id, uint32_t n)
+{
+	while (n-- > 0)
+		stall(phase, id);
 }
 
 // "R1 C1" as in the queue's test; takes them out.
@@ -102,6 +125,33 @@ static void assert_told(const char *expected)
 		vs_queue_done(&queue, item->domains);
 	}
 	assert_string_equal(found, expected);
+}
+
+// Both are there, and have met.
+static void begin(void)
+{
+	start_agent();
+	start_follower(NULL);
+	look(true);
+}
+
+static void restart_agent(void)
+{
+	stop_agent();
+	start_agent();
+}
+
+static void remove_segment(void)
+{
+	assert_int_equal(unlink(test_dir_path(NAME ".incidents")), 0);
+}
+
+static void begin_with_one_raised(void)
+{
+	begin();
+	stall(PMDP_PHASE_RAISE, "1");
+	look(true);
+	assert_told("R1");
 }
 
 static int setup(void **state)
@@ -137,8 +187,7 @@ static void test_begins_with_what_is_open(void **state)
 	look(true);
 	assert_told("R2");
 	stall(PMDP_PHASE_CLEAR, "2");
-	look(true);
-	look(true);
+	look_times(true, 2);
 	assert_told("C2");
 	assert_int_equal(vs_follower_n_open(&follower), 0);
 	assert_int_equal(queue.n_lost, 0);
@@ -148,8 +197,7 @@ static void test_waits_for_an_agent(void **state)
 {
 	(void)state;
 	start_follower(NULL);
-	for (int i = 0; i < 20; i++)
-		look(false);
+	look_times(false, 20);
 	assert_told(""); // of an agent that never was, nothing is known
 	assert_int_equal(follower.agent, VS_AGENT_ABSENT);
 	start_agent();
@@ -163,18 +211,14 @@ static void test_waits_for_an_agent(void **state)
 static void test_over_agents_restarts(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
+	begin();
 	for (int turn = 0; turn < 5; turn++) {
 		stall(PMDP_PHASE_RAISE, "a");
 		if (turn % 2) // its last word, read after it is gone
 			look(true);
-		stop_agent();
-		start_agent();
+		restart_agent();
 		stall(PMDP_PHASE_CLEAR, "a");
-		look(true);
-		look(true);
+		look_times(true, 2);
 		assert_told("Ra Ca");
 	}
 	assert_int_equal(queue.n_lost, 0);
@@ -183,12 +227,7 @@ static void test_over_agents_restarts(void **state)
 static void test_over_own_restarts(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	restart_follower();
 	stall(PMDP_PHASE_CLEAR, "1");
 	stall(PMDP_PHASE_RAISE, "2");
@@ -207,15 +246,9 @@ static void test_over_own_restarts(void **state)
 static void test_both_restart(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	restart_follower();
-	stop_agent();
-	start_agent();
+	restart_agent();
 	stall(PMDP_PHASE_CLEAR, "1");
 	look(true);
 	assert_told("C1");
@@ -224,11 +257,8 @@ static void test_both_restart(void **state)
 static void test_what_was_overwritten_is_counted(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	for (int i = 0; i < RING + 5; i++)
-		stall(PMDP_PHASE_UPDATE, "1");
+	begin();
+	stall_times(PMDP_PHASE_UPDATE, "1", RING + 5);
 	look(true);
 	assert_int_equal(queue.n, RING);
 	assert_int_equal(queue.n_lost, 5);
@@ -236,8 +266,7 @@ static void test_what_was_overwritten_is_counted(void **state)
 	while (queue.n > 1)
 		vs_queue_done(&queue, VS_FAULT);
 	restart_follower(); // one was left: while nobody looks, it and two more are overwritten
-	for (int i = 0; i < RING + 2; i++)
-		stall(PMDP_PHASE_UPDATE, "1");
+	stall_times(PMDP_PHASE_UPDATE, "1", RING + 2);
 	look(true);
 	assert_int_equal(queue.n_lost, 5 + 3);
 }
@@ -251,21 +280,18 @@ static void test_another_history(void **state)
 		if (!follower.batch)
 			start_follower(NULL);
 		look(true);
-		for (int i = 0; i < n_before; i++)
-			stall(PMDP_PHASE_UPDATE, "old");
+		stall_times(PMDP_PHASE_UPDATE, "old", n_before);
 		look(true);
-		while (queue.n)
-			vs_queue_done(&queue, VS_FAULT);
+		forget_queue();
 		stop_agent();
-		assert_int_equal(unlink(test_dir_path(NAME ".incidents")), 0);
+		remove_segment();
 		start_agent();
 		for (int i = 0; i < 4; i++) // fewer, and more, than the old one had
 			stall(PMDP_PHASE_RAISE, (const char[]){(char)('a' + i), 0});
-		look(true);
-		look(true);
+		look_times(true, 2);
 		assert_told("Ra Rb Rc Rd");
 		stop_agent();
-		assert_int_equal(unlink(test_dir_path(NAME ".incidents")), 0);
+		remove_segment();
 	}
 	assert_int_equal(queue.n_lost, 0);
 }
@@ -273,18 +299,13 @@ static void test_another_history(void **state)
 static void test_a_silent_agent_is_told(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	for (int i = 0; i < 7; i++)
-		look(false);
+	begin();
+	look_times(false, 7);
 	assert_told("");
-	look(false);
-	look(false);
+	look_times(false, 2);
 	assert_told("Ragent");
 	assert_int_equal(follower.agent, VS_AGENT_GONE);
-	for (int i = 0; i < 20; i++)
-		look(false);
+	look_times(false, 20);
 	assert_told("");
 	look(true);
 	assert_told("Cagent");
@@ -294,46 +315,34 @@ static void test_a_silent_agent_is_told(void **state)
 static void test_a_stopped_agent_is_told_and_comes_back(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
+	begin();
 	stop_agent();
-	for (int i = 0; i < 12; i++) {
-		now_ns += 250 * MS;
-		vs_follower_step(&follower, now_ns);
-	}
+	for (int i = 0; i < 12; i++)
+		pass(250);
 	assert_int_equal(queue.n, 1);
 	assert_non_null(strstr(queue.items[0]->incident.message, "was stopped"));
 	assert_told("Ragent");
 	restart_follower(); // which remembers that this alarm is open
-	for (int i = 0; i < 12; i++) {
-		now_ns += 250 * MS;
-		vs_follower_step(&follower, now_ns);
-	}
+	for (int i = 0; i < 12; i++)
+		pass(250);
 	assert_told("");
 	start_agent();
-	look(true);
-	look(true);
+	look_times(true, 2);
 	assert_told("Cagent");
 }
 
 static void test_own_pause_is_not_held_against_the_agent(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	now_ns += 60000 * MS; // suspended: the agent signed meanwhile, unseen, or did not
-	vs_follower_step(&follower, now_ns);
+	begin();
+	pass(60000); // suspended: the agent signed meanwhile, unseen, or did not
 	assert_told("");
 }
 
 static void test_domains(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
+	begin();
 	tell(PMDP_KIND_LINK, PMDP_PHASE_RAISE, "1");
 	stall(PMDP_PHASE_RAISE, "2");
 	look(true);
@@ -357,16 +366,13 @@ static void test_a_segment_that_is_none(void **state)
 	fputs("nothing", file);
 	fclose(file);
 	start_follower(NULL);
-	for (int i = 0; i < 4; i++) {
-		now_ns += 600 * MS;
-		vs_follower_step(&follower, now_ns);
-	}
+	for (int i = 0; i < 4; i++)
+		pass(600);
 	assert_int_equal(follower.open_error, -EBADMSG);
-	assert_int_equal(unlink(test_dir_path(NAME ".incidents")), 0);
+	remove_segment();
 	start_agent();
 	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	look(true);
+	look_times(true, 2);
 	assert_told("R1");
 }
 
@@ -374,43 +380,35 @@ static void test_a_segment_that_is_none(void **state)
 static void test_a_truncated_segment(void **state)
 {
 	(void)state;
-	start_agent();
-	start_follower(NULL);
-	look(true);
-	stall(PMDP_PHASE_RAISE, "1");
-	look(true);
-	assert_told("R1");
+	begin_with_one_raised();
 	stop_agent();
 	assert_int_equal(truncate(test_dir_path(NAME ".incidents"), 700), 0);
-	now_ns += 600 * MS;
 	vs_follower_poke(&follower);
-	vs_follower_step(&follower, now_ns);
+	pass(600);
 	start_agent(); // cannot go on from there
 	stall(PMDP_PHASE_RAISE, "2");
-	look(true);
-	look(true);
+	look_times(true, 2);
 	assert_told("R2");
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_begins_with_what_is_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_waits_for_an_agent, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_over_agents_restarts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_over_own_restarts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_both_restart, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_was_overwritten_is_counted, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_another_history, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_silent_agent_is_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_stopped_agent_is_told_and_comes_back, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_own_pause_is_not_held_against_the_agent, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_segment_that_is_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_truncated_segment, setup, teardown),
+		TEST(test_begins_with_what_is_open),
+		TEST(test_waits_for_an_agent),
+		TEST(test_over_agents_restarts),
+		TEST(test_over_own_restarts),
+		TEST(test_both_restart),
+		TEST(test_what_was_overwritten_is_counted),
+		TEST(test_another_history),
+		TEST(test_a_silent_agent_is_told),
+		TEST(test_a_stopped_agent_is_told_and_comes_back),
+		TEST(test_own_pause_is_not_held_against_the_agent),
+		TEST(test_domains),
+		TEST(test_a_segment_that_is_none),
+		TEST(test_a_truncated_segment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,9 @@
  * no stock plugin does. Built by lib/collectd.py as pmdptest.so.
  *
  *	<Plugin pmdptest>
- *		Values "FILE"         one line a value list: {"host", "plugin_instance", "type", ...}
+ *		Values "FILE"         a line a value list: {"host", "plugin_instance", "type", ...}
  *		Notifications "FILE"  one line a notification
- *		Slow "FILE"           while it exists, each notification takes the seconds written there
+ *		Slow "FILE"           while it exists, each notification takes the seconds in it
  *	</Plugin>
  */
 #include <math.h>
