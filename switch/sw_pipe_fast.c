@@ -26,7 +26,7 @@ static inline void flow_hit(const struct sw_pipe *pipe, struct sw_megaflow *f, u
 // burst.
 static inline __attribute__((always_inline)) void
 forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint32_t flow, uint16_t verdict,
-	struct rte_mbuf **pkts, uint16_t n, bool is_all, struct pmdp_hot_shm *hot)
+	struct rte_mbuf **pkts, uint16_t n, bool is_all)
 {
 	uint16_t index;
 
@@ -41,7 +41,7 @@ forward(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint32_t flow, ui
 	if (unlikely(index == SW_NO_OUT))
 		sw_tx_drop(run, rxq->counts, PMDP_DROP_PORT_DOWN, pkts, n);
 	else if (is_all)
-		sw_tx_output(run, &run->plan->outs[index], pkts, n, hot);
+		sw_tx_output(run, &run->plan->outs[index], pkts, n);
 	else
 		sw_tx_append(run, &run->plan->outs[index], pkts, n);
 }
@@ -57,7 +57,7 @@ static inline uint64_t bytes_of(struct rte_mbuf *const *pkts, uint32_t n)
 
 // Flows of these packets differ: each is counted, and neighbours with the same verdict go together.
 static void act_mixed(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct rte_mbuf **pkts,
-		      const uint32_t *flows, uint32_t n, struct pmdp_hot_shm *hot)
+		      const uint32_t *flows, uint32_t n)
 {
 	struct sw_pipe *pipe = run->pipe;
 	uint16_t verdicts[SW_BURST];
@@ -76,13 +76,12 @@ static void act_mixed(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, str
 				  (is_simple || flows[end] == flows[i]);)
 			end++;
 		forward(run, rxq, flows[i], verdicts[i], pkts + i, (uint16_t)(end - i),
-			end - i == n, hot);
+			end - i == n);
 	}
 }
 
 static inline void act(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
-		       struct rte_mbuf **pkts, const uint32_t *flows, uint32_t n,
-		       struct pmdp_hot_shm *hot)
+		       struct rte_mbuf **pkts, const uint32_t *flows, uint32_t n)
 {
 	struct sw_pipe *pipe = run->pipe;
 	uint32_t differs = 0;
@@ -93,9 +92,9 @@ static inline void act(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
 		struct sw_megaflow *f = &pipe->mega.flows[flows[0]];
 
 		flow_hit(pipe, f, n, bytes_of(pkts, n));
-		forward(run, rxq, flows[0], f->verdict, pkts, (uint16_t)n, true, hot);
+		forward(run, rxq, flows[0], f->verdict, pkts, (uint16_t)n, true);
 	} else {
-		act_mixed(run, rxq, pkts, flows, n, hot);
+		act_mixed(run, rxq, pkts, flows, n);
 	}
 	if (unlikely(pipe->transient != 0)) {
 		SW_FOR_EACH_BIT(i, pipe->transient)
@@ -183,7 +182,7 @@ static uint32_t marked_flow(const struct sw_pipe *pipe, const struct rte_mbuf *p
 
 // Marked packets need no look; the others go through lookup, and then all stand in their old order.
 static __rte_noinline bool pass_marked(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
-				       struct sw_pass *pass, struct pmdp_hot_shm *hot)
+				       struct sw_pass *pass)
 {
 	struct sw_pipe *pipe = run->pipe;
 	uint32_t cls = (uint32_t)(pass->cls - pipe->mega.classifiers);
@@ -217,19 +216,18 @@ static __rte_noinline bool pass_marked(struct sw_pmd_run *run, const struct sw_p
 		flows[n_kept++] = flows[i];
 	}
 	if (n_kept > 0)
-		act(run, rxq, pass->pkts, flows, n_kept, hot);
+		act(run, rxq, pass->pkts, flows, n_kept);
 	return true;
 }
 
 static inline void pass_run(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
-			    struct sw_pass *pass, const uint32_t *recirc_ids,
-			    struct pmdp_hot_shm *hot)
+			    struct sw_pass *pass, const uint32_t *recirc_ids)
 {
 	struct sw_pipe *pipe = run->pipe;
 
 	pass->caches = caches_of(run, rxq, pass->cls);
 	if (unlikely(atomic_load_explicit(&pipe->n_marks, memory_order_relaxed) > 0) &&
-	    recirc_ids == NULL && pass_marked(run, rxq, pass, hot))
+	    recirc_ids == NULL && pass_marked(run, rxq, pass))
 		return;
 	extract(run, rxq, pass, recirc_ids);
 	if (recirc_ids != NULL)
@@ -237,11 +235,10 @@ static inline void pass_run(struct sw_pmd_run *run, const struct sw_plan_rxq *rx
 	if (unlikely(pass->n == 0))
 		return;
 	sw_pipe_lookup(run, rxq, pass);
-	act(run, rxq, pass->pkts, pipe->flows, pass->n, hot);
+	act(run, rxq, pass->pkts, pipe->flows, pass->n);
 }
 
-static __rte_noinline void recirculate(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq,
-				       struct pmdp_hot_shm *hot)
+static __rte_noinline void recirculate(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq)
 {
 	struct sw_pipe *pipe = run->pipe;
 
@@ -256,7 +253,7 @@ static __rte_noinline void recirculate(struct sw_pmd_run *run, const struct sw_p
 		pipe->waiting = now == &pipe->recirc[0] ? &pipe->recirc[1] : &pipe->recirc[0];
 		pipe->waiting->n = 0;
 		pipe->depth++;
-		pass_run(run, rxq, &pass, now->ids, hot);
+		pass_run(run, rxq, &pass, now->ids);
 	}
 	pipe->depth = 0;
 }
@@ -310,7 +307,7 @@ static inline uint16_t drop_runts(struct sw_pmd_run *run, const struct sw_plan_r
 }
 
 static inline void sole(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, uint32_t flow,
-			struct rte_mbuf **pkts, uint16_t n, struct pmdp_hot_shm *hot)
+			struct rte_mbuf **pkts, uint16_t n)
 {
 	struct sw_megaflow *f = &run->pipe->mega.flows[flow];
 
@@ -319,11 +316,11 @@ static inline void sole(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, u
 		return;
 	run->counters[PMDP_C_MEGAFLOW_HITS] += n;
 	flow_hit(run->pipe, f, n, bytes_of(pkts, n));
-	forward(run, rxq, flow, f->verdict, pkts, n, true, hot);
+	forward(run, rxq, flow, f->verdict, pkts, n, true);
 }
 
 void sw_pipe_burst(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct rte_mbuf **pkts,
-		   uint16_t n, struct pmdp_hot_shm *hot)
+		   uint16_t n)
 {
 	struct sw_pipe *pipe = run->pipe;
 	struct sw_pass pass = {
@@ -337,12 +334,12 @@ void sw_pipe_burst(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct
 		adopt(run, rxq);
 	flow = sole_flow(run, rxq, pass.cls);
 	if (flow != SW_MEGA_NONE) {
-		sole(run, rxq, flow, pkts, n, hot);
+		sole(run, rxq, flow, pkts, n);
 	} else {
 		for (uint16_t i = 0; i < n; i++)
 			rte_prefetch0(rte_pktmbuf_mtod(pkts[i], const void *));
-		pass_run(run, rxq, &pass, NULL, hot);
+		pass_run(run, rxq, &pass, NULL);
 	}
 	if (unlikely(pipe->waiting->n > 0))
-		recirculate(run, rxq, hot);
+		recirculate(run, rxq);
 }

@@ -81,9 +81,9 @@ struct sw_pass {
 	uint32_t wide; // bits: keys with more in their second line than word 8
 };
 
-// One burst of a queue; takes the packets over. hot: as in sw_tx_fast.h.
+// One burst of a queue; takes the packets over.
 void sw_pipe_burst(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct rte_mbuf **pkts,
-		   uint16_t n, struct pmdp_hot_shm *hot);
+		   uint16_t n);
 
 // The flows of all packets of the pass, whose keys stand in keys[].
 void sw_pipe_lookup(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct sw_pass *pass);

@@ -21,7 +21,11 @@ struct sw_pipe;
 // What the PMD has at hand while it polls; its own memory.
 struct sw_pmd_run {
 	struct pmdp_lane *lane;
-	uint64_t *counters; // lane->body.counters
+	// Where beats and breadcrumbs go: the lane's slot, or while keepalive is off unseen below, where
+	// nobody looks. The path of a packet is the same in both, to the instruction.
+	struct pmdp_hot_shm *hot;
+	uint64_t floor_ticks; // gaps from this length on are recorded; UINT64_MAX: none
+	uint64_t *counters;   // lane->body.counters
 	const struct sw_flow_ref *flows;
 	struct sw_flow_stats *flow_stats;
 	struct sw_plan_pmd *plan;
@@ -35,7 +39,21 @@ struct sw_pmd_run {
 	bool is_tsc;
 	uint16_t n_touched; // outs with packets that wait
 	uint16_t touched[SW_MAX_PORTS];
+	struct pmdp_hot_shm unseen;
 };
+
+// Before the first poll, and whenever enable-keepalive changes.
+static inline void sw_pmd_set_keepalive(struct sw_pmd_run *run, bool is_on)
+{
+	run->is_keepalive = is_on;
+	run->hot = is_on ? run->lane->hot : &run->unseen;
+	run->floor_ticks = is_on ? run->lane->floor_ticks : UINT64_MAX;
+}
+
+static inline void sw_pmd_crumb(struct sw_pmd_run *run, uint64_t crumb)
+{
+	PMDP_STORE_RELAXED(&run->hot->crumb, crumb);
+}
 
 // Poll the queues of the plan until due_ticks, at least once.
 void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks);

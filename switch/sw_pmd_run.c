@@ -60,7 +60,7 @@ static void take_keepalive(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	bool is_wanted = atomic_load_explicit(&pmd->want_keepalive, memory_order_relaxed) != 0;
 
 	if (run->is_keepalive != is_wanted) {
-		run->is_keepalive = is_wanted;
+		sw_pmd_set_keepalive(run, is_wanted);
 		run->counters[PMDP_C_KEEPALIVE] = is_wanted;
 		// The time without beats is no gap.
 		if (is_wanted && run->plan != NULL && run->plan->n_rxq > 0)
@@ -191,6 +191,7 @@ void *sw_pmd_main(void *arg)
 		return NULL;
 	}
 	run.lane = pmd->lane;
+	sw_pmd_set_keepalive(&run, false);
 	run.counters = pmd->lane->body.counters;
 	run.flows = sw_flow_table_ref(pmd->sw->flows);
 	run.flow_stats = pmd->flow_stats;

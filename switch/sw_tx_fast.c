@@ -49,14 +49,12 @@ uint16_t sw_tx_retry(struct sw_plan_out *out, struct rte_mbuf **pkts, uint16_t n
 
 static void tx_flush(struct sw_pmd_run *run, struct sw_plan_out *out, bool is_final)
 {
-	struct pmdp_hot_shm *hot = run->is_keepalive ? run->lane->hot : NULL;
-
 	if (out->n == 0)
 		return;
 	if (out->claim == NULL) {
-		sw_tx_burst(run, out, out->pkts, out->n, hot);
+		sw_tx_burst(run, out, out->pkts, out->n);
 	} else if (tx_claim(out->claim, is_final ? SW_TX_CLAIM_TRIES_FINAL : SW_TX_CLAIM_TRIES)) {
-		sw_tx_burst(run, out, out->pkts, out->n, hot);
+		sw_tx_burst(run, out, out->pkts, out->n);
 		atomic_store_explicit(&out->claim->is_taken, 0, memory_order_release); // X2
 	} else if (is_final) {
 		sw_tx_drop(run, out->counts, PMDP_DROP_TX_QUEUE_FULL, out->pkts, out->n);

@@ -40,12 +40,11 @@ static inline uint32_t sw_tx_longest(struct rte_mbuf *const *pkts, uint16_t n)
 
 // One burst on a queue that is ours now. Every packet is sent or dropped.
 static inline void sw_tx_burst(struct sw_pmd_run *run, struct sw_plan_out *out,
-			       struct rte_mbuf **pkts, uint16_t n, struct pmdp_hot_shm *hot)
+			       struct rte_mbuf **pkts, uint16_t n)
 {
 	uint16_t sent;
 
-	if (hot != NULL)
-		PMDP_STORE_RELAXED(&hot->crumb, out->crumb_tx);
+	sw_pmd_crumb(run, out->crumb_tx);
 	sent = rte_eth_tx_burst(out->port_id, out->queue, pkts, n);
 	if (unlikely(sent < n))
 		sent = sw_tx_retry(out, pkts, n, sent);
@@ -57,7 +56,7 @@ static inline void sw_tx_burst(struct sw_pmd_run *run, struct sw_plan_out *out,
 
 // All that a burst has for this out: at once, where a batch would change nothing.
 static inline void sw_tx_output(struct sw_pmd_run *run, struct sw_plan_out *out,
-				struct rte_mbuf **pkts, uint16_t n, struct pmdp_hot_shm *hot)
+				struct rte_mbuf **pkts, uint16_t n)
 {
 	if (out->claim != NULL || out->n > 0 || run->plan->flush_interval_ticks > 0) {
 		sw_tx_append(run, out, pkts, n);
@@ -66,5 +65,5 @@ static inline void sw_tx_output(struct sw_pmd_run *run, struct sw_plan_out *out,
 	if (unlikely(sw_tx_longest(pkts, n) > out->max_len))
 		n = sw_tx_drop_long(run, out, pkts, n);
 	if (likely(n > 0))
-		sw_tx_burst(run, out, pkts, n, hot);
+		sw_tx_burst(run, out, pkts, n);
 }

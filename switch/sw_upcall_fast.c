@@ -155,10 +155,8 @@ uint32_t sw_upcall(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct
 {
 	uint32_t flow;
 
-	if (run->is_keepalive)
-		pmdp_lane_crumb(run->lane, PMDP_CRUMB(PMDP_STAGE_UPCALL, rxq->in_port, rxq->queue));
+	sw_pmd_crumb(run, PMDP_CRUMB(PMDP_STAGE_UPCALL, rxq->in_port, rxq->queue));
 	flow = find_or_make(run, rxq, cls, i, pkt, is_wide, caches);
-	if (run->is_keepalive)
-		pmdp_lane_crumb(run->lane, rxq->crumb_process);
+	sw_pmd_crumb(run, rxq->crumb_process);
 	return flow;
 }

@@ -142,6 +142,7 @@ static bool open_bench(const char *const *rules, const struct sw_impl *impl)
 	bench.plan->rxqs[0] = (struct sw_plan_rxq){
 		.in_port = 1, .counts = &bench.counts, .emc_inv_prob = 100, .is_bypass = true};
 	bench.run.lane = &bench.lane;
+	sw_pmd_set_keepalive(&bench.run, false);
 	bench.run.counters = bench.lane.body.counters;
 	bench.run.flows = sw_flow_table_ref(bench.flows);
 	bench.run.flow_stats = sw_flow_stats_attach(bench.flows);
@@ -180,8 +181,8 @@ static void measure(const struct ring *ring, bool is_pipe, double seconds, doubl
 			for (unsigned int i = 0; i < 64; i++) {
 				memcpy(pkts, ring->pkts + at, sizeof(pkts));
 				if (is_pipe)
-					sw_pipe_burst(&bench.run, &bench.plan->rxqs[0], pkts, BURST,
-						      NULL);
+					sw_pipe_burst(&bench.run, &bench.plan->rxqs[0], pkts,
+						      BURST);
 				else
 					bench.plan->impl->extract(pkts, BURST, 1, pipe->keys,
 								  pipe->bad);

@@ -129,6 +129,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	fill_plan();
 	lane.hot = &hot;
 	run.lane = &lane;
+	sw_pmd_set_keepalive(&run, true);
 	run.counters = lane.body.counters;
 	run.flows = sw_flow_table_ref(flows);
 	run.flow_stats = sw_flow_stats_attach(flows);
@@ -193,7 +194,7 @@ static void check(void)
 static void burst(const struct sw_plan_rxq *rxq, struct rte_mbuf **pkts, uint16_t n)
 {
 	run.counters[PMDP_C_RX_PACKETS] += n;
-	sw_pipe_burst(&run, rxq, pkts, n, &hot);
+	sw_pipe_burst(&run, rxq, pkts, n);
 	sw_tx_flush_all(&run, true);
 	run.now_ticks += 1 << 20;
 	sw_sweep(&run);

@@ -105,7 +105,7 @@ int bed_open(void **state)
 	bed.run.macs = macs;
 	bed.run.is_tsc = true;
 	bed.run.now_ticks = rte_rdtsc();
-	bed.run.is_keepalive = true;
+	sw_pmd_set_keepalive(&bed.run, true);
 	bed.run.pipe = sw_pipe_create(4096);
 	assert_non_null(bed.run.pipe);
 	sw_pipe_begin(&bed.run);

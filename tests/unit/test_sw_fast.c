@@ -130,7 +130,7 @@ static int setup(void **state)
 	run.plan = plan;
 	run.is_tsc = true;
 	run.now_ticks = rte_rdtsc();
-	run.is_keepalive = true;
+	sw_pmd_set_keepalive(&run, true);
 	run.pipe = sw_pipe_create(1000);
 	sw_pipe_begin(&run);
 	return 0;
@@ -306,7 +306,7 @@ static void test_times_are_a_chain(void **state)
 static void test_off_beats_nothing(void **state)
 {
 	(void)state;
-	run.is_keepalive = false;
+	sw_pmd_set_keepalive(&run, false);
 	hot.crumb = 77;
 	receive(0, 8);
 	assert_int_equal(lane.beats, 0);
