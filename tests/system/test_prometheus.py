@@ -198,12 +198,33 @@ def the_truth(switch, hog, pps, range_s):
     }
 
 
+def told_sizes(pattern):
+    with open(os.path.join(prometheus.TOP, "docs/operations.md"), encoding="utf-8") as file:
+        return [float(number) for number in re.search(pattern, file.read()).groups()]
+
+
+def check_size(what, found, told, slack):
+    print(f"{what}: {found:.4g}, told {told:.4g}")
+    assert (1 - slack) * told <= found <= (1 + slack) * told, (what, found, told)
+
+
+def check_sizes_on_the_host(rundir, agent):
+    """What docs/operations.md tells one to reckon with."""
+    ring, incidents = told_sizes(r"\((\d\.\d) MB ring, (\d\.\d) MB incidents\)")
+    for name, told in (("ring", ring), ("incidents", incidents)):
+        check_size(f"MB of {name}", os.path.getsize(os.path.join(rundir, f"default.{name}")) / 1e6, told, 0.05)
+    if not os.environ.get("SANITIZE"):
+        with open(f"/proc/{agent.pid}/status", encoding="ascii") as file:
+            rss = int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1]) * 1024 / 1e6
+        check_size("MB of the agent", rss, told_sizes(r"\| agent \| (\d+) MB, locked")[0], 0.3)
+
+
 def received(switch):
     return sum(pmd["packets_received"] for pmd in switch.command.json("pmd-stats-show")["pmds"])
 
 
 @NEED_SWITCH
-def test_a_stall_reaches_the_receiver_and_every_panel(need_root, start_switch, start_agent, start_collectd,
+def test_a_stall_reaches_the_receiver_and_every_panel(need_root, rundir, start_switch, start_agent, start_collectd,
                                                       start_servers, receiver):
     switch = start_switch()
     agent = start_agent()
@@ -258,6 +279,7 @@ def test_a_stall_reaches_the_receiver_and_every_panel(need_root, start_switch, s
     panels.print_table(rows)
     print(f"{len(rows) - 1} queries of {len(checks)} dashboards, {len(wrong)} wrong; truth: {truth}")
     receiver.wait("PmdpulseStall", "resolved", 30)
+    check_sizes_on_the_host(rundir, agent)
     assert not wrong, "\n".join(wrong)
 
 
@@ -453,17 +475,13 @@ def test_alerts_of_events_and_values_that_do_not_come(processes, rundir, folder,
 
 # Names
 
-def check_sizes(server):
-    """As many series as docs/operations.md tells one to reckon with."""
-    with open(os.path.join(prometheus.TOP, "docs/operations.md"), encoding="utf-8") as file:
-        told = re.search(r"about (\d+) series a thread, (\d+) a port and (\d+) a switch", file.read()).groups()
+def check_series(server):
+    sizes = told_sizes(r"about (\d+) series a thread, (\d+) a port and (\d+) a switch")
     own = '__name__=~"collectd_pmdpulse_.+"'
     for what, expr, size in zip(("thread", "port", "switch"), (
             f'max(count by (thread) ({{{own},thread!=""}}))', f'max(count by (port) ({{{own},port!=""}}))',
-            f'count({{{own},thread="",port=""}})'), map(int, told)):
-        found = server.query(expr)[0][1]
-        print(f"{found:.0f} series a {what}, told {size}")
-        assert 0.85 * size <= found <= 1.15 * size, (what, found, size)
+            f'count({{{own},thread="",port=""}})'), sizes):
+        check_size(f"series a {what}", server.query(expr)[0][1], size, 0.1)
 
 
 @NEED_SWITCH
@@ -489,4 +507,4 @@ def test_odd_port_names_from_switch_to_prometheus(start_switch, start_collectd, 
     assert done.returncode == 0, done.stdout + done.stderr
     # A rule that sends to a port that is not there.
     receiver.wait("PmdpulseDrops", "firing", reason="port_down")
-    check_sizes(server)
+    check_series(server)
