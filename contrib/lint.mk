@@ -23,8 +23,9 @@ lint-rules-self-test:
 lint-observe:
 	@$(PYTHON) contrib/observe/generate.py --check
 
-# These two need npm and its registry, so lint and check do without: the dashboards against Grafana's
-# own types, and their pictures, from what tests/system/test_pictures.py left in the folder ANSWERS.
+# These two need Node.js 20 or later, which Debian 12 has not, with npm and its registry, so lint and check
+# do without: the dashboards against Grafana's own types, and their pictures, from what
+# tests/system/test_pictures.py left in the folder ANSWERS.
 pictures_dir := $(BUILD)/pictures
 ANSWERS ?= $(BUILD)/answers
 $(pictures_dir)/node_modules: $(wildcard contrib/observe/pictures/*)
@@ -35,7 +36,9 @@ $(pictures_dir)/node_modules: $(wildcard contrib/observe/pictures/*)
 lint-grafana: $(pictures_dir)/node_modules
 	node $(pictures_dir)/types.mjs contrib/grafana/dashboards
 pictures: $(pictures_dir)/node_modules
+	@$(deps_script) pictures
 	node $(pictures_dir)/draw.mjs $(ANSWERS) docs/images
+	pngquant --force --ext .png --speed 1 --nofs --strip 96 docs/images/pmdpulse-*.png
 
 lint-deps:
 	@$(deps_script) lint

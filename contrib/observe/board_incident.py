@@ -98,9 +98,9 @@ def course(b):
             [Query("in_reasons", rate("reason", "thread_drops_packets_total"), "{{reason}}")], width=8,
             unit="pps", is_stacked=True, no_value=NO_THREAD)
     b.graph("Use of the time", "Busy, idle and announced sleep by the threads' own clocks: a stall counts as what "
-            "it interrupted. Compare the CPU of the process.",
+            "it interrupted. Each thread makes 100 %. Compare the CPU of the process.",
             [Query("in_time", rate("mode", "thread_time_seconds"), "{{mode}}")], width=8, is_stacked=True,
-            no_value=NO_THREAD)
+            unit="percentunit", no_value=NO_THREAD)
     b.graph("CPU of the process", "Seconds of CPU a second, user and system.",
             [Query("in_cpu", "sum by (instance, switch, mode) (rate(<switch_cpu_seconds>[$__rate_interval]))",
                    "{{instance}} {{switch}} {{mode}}")],

@@ -126,9 +126,10 @@ def losses(b):
 
 def work(b):
     b.row("Work")
-    b.graph("Time by use", "How the threads spent their time: with packets, polling without, asleep.",
+    b.graph("Time by use", "How the threads spent their time: with packets, polling without, asleep. Each thread makes "
+            "100 %.",
             [Query("pmd_time", "sum by (mode) (rate(<thread_time_seconds>[$__rate_interval]))", "{{mode}}")],
-            width=8, is_stacked=True, unit="short", no_value=NO_THREAD)
+            width=8, is_stacked=True, unit="percentunit", no_value=NO_THREAD)
     b.graph("Turns of the loop", "Iterations a second.",
             [Query("pmd_turns", each("rate(<thread_iterations_total>[$__rate_interval])"), WHOSE)],
             width=8, unit="ops", no_value=NO_THREAD)

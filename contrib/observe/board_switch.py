@@ -86,7 +86,7 @@ def caches(b):
             "All 0 without traffic.",
             [Query("sw_hits", f"{per('cache', 'thread_hits_packets_total')} / {PASSES}", "{{cache}}"),
              Query("sw_miss_share", "sum(rate(<thread_misses_packets_total>[$__rate_interval])) / "
-                   + PASSES, "miss")], unit="percentunit", maximum=1, is_stacked=True,
+                   + PASSES, "miss")], unit="percentunit", decimals=1, maximum=1, is_stacked=True,
             no_value="no thread")
     b.graph("Passes again and upcalls", "Recirculations, upcalls and upcalls that failed, a second.",
             [Query("sw_recirculations", "sum(rate(<thread_recirculations_packets_total>[$__rate_interval]))",

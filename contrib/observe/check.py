@@ -77,15 +77,25 @@ def _kind_problems(top):
             yield f"alerts.py: {kind} is told by {name}, which is no alert"
 
 
+def _anchor(heading):
+    return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+
+
 def _runbook_problems(top):
+    """Every alert has a part of the runbook that says something, and every part is of an alert."""
     path = "docs/operations.md"
-    if not os.path.exists(os.path.join(top, path)):
-        return
-    headings = {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
-                for heading in re.findall(r"^#+ +(.*)$", _read(top, path), re.M)}
-    for alert in alerts.all_alerts():
-        if alert.anchor not in headings:
-            yield f"{path} has no heading {alert.name}: the alert's runbook link leads nowhere"
+    text = _read(top, path)
+    parts = {_anchor(heading): body for heading, body in
+             re.findall(r"^#+ +(.*)\n((?:(?!#).*\n?)*)", text, re.M)}
+    anchors = {alert.anchor: alert.name for alert in alerts.all_alerts()}
+    for anchor, name in anchors.items():
+        if anchor not in parts:
+            yield f"{path} has no heading {name}: the alert's runbook link leads nowhere"
+        elif not parts[anchor].strip():
+            yield f"{path}: {name} says nothing"
+    for heading in re.findall(r"^#+ +(Pmdpulse\w+)", text, re.M):
+        if _anchor(heading) not in anchors:
+            yield f"{path}: {heading} is no alert"
 
 
 def problems(top, boards):

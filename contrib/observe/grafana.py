@@ -112,7 +112,7 @@ class Board:
         }, {"colorMode": color, "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
             "textMode": "value", "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}})
 
-    def graph(self, title, description, queries, width=12, height=8, unit="short", is_stacked=False,
+    def graph(self, title, description, queries, width=12, height=9, unit="short", is_stacked=False,
               is_bars=False, log=False, minimum=0, maximum=None, thresholds=None, decimals=None,
               no_value="no data", fill=10):
         custom = {
@@ -123,6 +123,8 @@ class Board:
             "scaleDistribution": {"type": "log", "log": 2 if unit == "bytes" else 10} if log else {"type": "linear"},
             "thresholdsStyle": {"mode": "line+area" if thresholds else "off"},
         }
+        if unit == "percentunit" and maximum is None:
+            custom["axisSoftMax"] = 0.01  # else the axis of nothing but zeros goes up to 10 000 %
         defaults = {"unit": unit, "color": {"mode": "palette-classic"}, "custom": custom,
                     "thresholds": thresholds or PLAIN, "mappings": [], "noValue": no_value}
         for key, value in (("min", None if log else minimum), ("max", maximum), ("decimals", decimals)):

@@ -17,6 +17,7 @@ packages() {
 		stress-ng systemd systemd-container ;;
 	bench) echo iproute2 procps stress-ng python3 ;;
 	lint) echo clang clang-format clang-tidy cppcheck shellcheck systemd ;;
+	pictures) echo chromium pngquant ;;
 	fuzz) echo clang libclang-rt-14-dev llvm ;;
 	deb) echo debhelper debootstrap dpkg-dev elfutils fakeroot libcurl4-openssl-dev lintian rsync \
 		scdoc systemd systemd-container xz-utils ;;

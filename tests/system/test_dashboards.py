@@ -81,6 +81,22 @@ def test_a_kind_without_an_alert_is_found(monkeypatch):
     assert f"no alert for incidents of kind {'pmd-starved'}: add a line to KINDS" in said
 
 
+def test_a_wrong_runbook_is_found(monkeypatch):
+    read = check._read  # pylint: disable=protected-access
+
+    def spoiled(top, path):
+        text = read(top, path)
+        if not path.endswith("operations.md"):
+            return text
+        text = text.replace("### PmdpulseStall\n", "### PmdpulseStahl\n")
+        return re.sub(r"### PmdpulseDrops\n(.*\n)+?\n", "### PmdpulseDrops\n\n", text)
+    monkeypatch.setattr(check, "_read", spoiled)
+    said = "\n".join(check.problems(TOP, generate.boards()))
+    assert "docs/operations.md has no heading PmdpulseStall: the alert's runbook link leads nowhere" in said
+    assert "docs/operations.md: PmdpulseStahl is no alert" in said
+    assert "docs/operations.md: PmdpulseDrops says nothing" in said
+
+
 @pytest.mark.parametrize("expr, what", [
     ("<thread_nothing>", "no metric"), ('<switch_up|thread="x">', "no label"),
     ("collectd_pmdpulse_switch_up", "write <NAME>")])

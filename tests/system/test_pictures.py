@@ -26,13 +26,13 @@ pytestmark = [
     pytest.mark.skipif(bool(collectd.missing() or prometheus.missing()),
                        reason=collectd.missing() or prometheus.missing() or "-"),
 ]
-LENGTH_S = 90
+LENGTH_S = 95
 # What a reader would choose: {board: (variables, begin, end)}
 CHOSEN = {
     "pmdpulse-fleet": ({}, 0, LENGTH_S),
     "pmdpulse-switch": ({"instance": "compute-1"}, 0, LENGTH_S),
     "pmdpulse-pmd": ({"instance": "compute-1|compute-2"}, 0, LENGTH_S),
-    "pmdpulse-incident": ({"instance": "compute-1"}, 19, 46),
+    "pmdpulse-incident": ({"instance": "compute-1"}, 19, 52),
 }
 
 
@@ -48,10 +48,19 @@ def spans(series):
     return found
 
 
+def unaligned(start, end):
+    """A little shorter, so that no label of a time axis (each 5, 10 or 15 s) is cut by an edge."""
+    while -start % 15 < 5:
+        start += 1
+    while end % 10 < 5 or end % 15 < 5:
+        end -= 1
+    return start, end
+
+
 def save(server, begin):
     os.makedirs(FOLDER, exist_ok=True)
     for uid, (chosen, first, last) in CHOSEN.items():
-        start, end = begin + first, begin + last
+        start, end = unaligned(begin + first, begin + last)
         name = uid + ".json"
         with open(os.path.join(panels.BOARDS, name), encoding="utf-8") as file:
             board = json.load(file)
@@ -66,7 +75,8 @@ def save(server, begin):
         notes = [{"color": note["iconColor"], "spans": spans(
             server.query_range(panels.substitute(note["expr"], 0, "4s", chosen), start, end))}
                  for note in board["annotations"]["list"][1:]]
-        text = json.dumps({"board": board, "notes": notes, "chosen": chosen, "from": start, "to": end, "answers": answers})
+        text = json.dumps({"board": board, "notes": notes, "chosen": chosen, "from": start, "to": end,
+                           "answers": answers})
         with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
             file.write(text.replace("NaN", "null").replace("Infinity", "null"))
 
@@ -108,16 +118,22 @@ def test_pictures(need_root, start_switch, start_agent, start_publisher, process
     processes.append(server)
     server.wait_value("count(collectd_pmdpulse_switch_up == 1)", lambda v: v == 3)
     core, start = switch.pmd()["core"], time.time() + 5
+    narrow = [f"add-flow in_port=1,priority=40000,ip,nw_src=198.18.{16 + 8 * n}.0/{21 + n},actions=drop"
+              for n in range(8)]
 
     def hog(name, ms):
         hogs("--class", "fifo", "--name", name, core=core, ms=ms)
 
     story = [
-        (12, lambda: hog("backup", 300)), (20, lambda: others[0].do("stall pmd-c02 600")),
-        (27, lambda: hog("logrotate", 800)), (34, lambda: switch.hook("spin", 400)),
+        (12, lambda: hog("backup", 300)), (20, lambda: others[0].do("stall pmd-c02 1500")),
+        (27, lambda: hog("logrotate", 800)), (34, lambda: switch.hook("spin", 1600)),
         (40, lambda: others[0].do("starve pmd-c03 50 4000")), (48, lambda: switch.hook("block", 300)),
-        (52, lambda: others[0].do("port eth1 down")), (60, lambda: others[0].do("port eth1 up")),
-        (62, lambda: hog("backup", 200)), (70, others[1].kill), (76, lambda: hog("backup", 900)),
+        (52, lambda: others[0].do("port eth1 down")),
+        (55, lambda: [switch.command.text(*line.split()) for line in narrow]),
+        (60, lambda: others[0].do("port eth1 up")),
+        (62, lambda: hog("backup", 200)),
+        (67, lambda: [switch.command.text("del-flows", "--strict", line.split()[1].partition(",actions")[0])
+                      for line in narrow]), (70, others[1].kill), (76, lambda: hog("backup", 900)),
     ]
     for at, act in story:
         time.sleep(max(0, start + at - time.time()))

@@ -19,6 +19,7 @@ from lib.diag import hogs
 from lib.panels import Check
 from lib.process import built
 from lib.switch import NULL_PORTS
+from lib.ves import Incidents
 from lib.wait import wait_for
 
 pytestmark = pytest.mark.skipif(bool(collectd.missing() or prometheus.missing()),
@@ -30,6 +31,7 @@ DIVIDE = 15  # a window of two minutes becomes one of 8 s
 ODD_NAMES = ["a.b", "a-b", 'a"b', "a\\b", "ü", "a/b", "x" * 63]
 BIG = math.inf
 ABI_VERSION_AT = 8  # docs/abi.md
+QUEUE_ROOM, EVENT_ROOM = 512, 4096  # of the plugin's notifications; of the ring of the test's agent
 
 
 @pytest.fixture
@@ -42,10 +44,10 @@ def receiver():
 @pytest.fixture
 def start_collectd(processes, rundir, folder):
     """A collectd with write_prometheus; its port is .web_port."""
-    def start(**keywords):
-        port = prometheus.free_port()
-        daemon = Collectd(rundir, folder, extra=prometheus.write_prometheus(port), is_received=False,
-                          **keywords)
+    def start(program=Collectd, port=None, is_received=False, **keywords):
+        port = port or prometheus.free_port()
+        daemon = program(rundir, folder, extra=prometheus.write_prometheus(port), is_received=is_received,
+                         **keywords)
         processes.append(daemon)
         daemon.web_port = port
         wait_for(lambda: prometheus.is_ready(f"http://127.0.0.1:{port}/metrics"), 20,
@@ -196,12 +198,33 @@ def the_truth(switch, hog, pps, range_s):
     }
 
 
+def told_sizes(pattern):
+    with open(os.path.join(prometheus.TOP, "docs/operations.md"), encoding="utf-8") as file:
+        return [float(number) for number in re.search(pattern, file.read()).groups()]
+
+
+def check_size(what, found, told, slack):
+    print(f"{what}: {found:.4g}, told {told:.4g}")
+    assert (1 - slack) * told <= found <= (1 + slack) * told, (what, found, told)
+
+
+def check_sizes_on_the_host(rundir, agent):
+    """What docs/operations.md tells one to reckon with."""
+    ring, incidents = told_sizes(r"\((\d\.\d) MB ring, (\d\.\d) MB incidents\)")
+    for name, told in (("ring", ring), ("incidents", incidents)):
+        check_size(f"MB of {name}", os.path.getsize(os.path.join(rundir, f"default.{name}")) / 1e6, told, 0.05)
+    if not os.environ.get("SANITIZE"):
+        with open(f"/proc/{agent.pid}/status", encoding="ascii") as file:
+            rss = int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1]) * 1024 / 1e6
+        check_size("MB of the agent", rss, told_sizes(r"\| agent \| (\d+) MB, locked")[0], 0.3)
+
+
 def received(switch):
     return sum(pmd["packets_received"] for pmd in switch.command.json("pmd-stats-show")["pmds"])
 
 
 @NEED_SWITCH
-def test_a_stall_reaches_the_receiver_and_every_panel(need_root, start_switch, start_agent, start_collectd,
+def test_a_stall_reaches_the_receiver_and_every_panel(need_root, rundir, start_switch, start_agent, start_collectd,
                                                       start_servers, receiver):
     switch = start_switch()
     agent = start_agent()
@@ -256,6 +279,7 @@ def test_a_stall_reaches_the_receiver_and_every_panel(need_root, start_switch, s
     panels.print_table(rows)
     print(f"{len(rows) - 1} queries of {len(checks)} dashboards, {len(wrong)} wrong; truth: {truth}")
     receiver.wait("PmdpulseStall", "resolved", 30)
+    check_sizes_on_the_host(rundir, agent)
     assert not wrong, "\n".join(wrong)
 
 
@@ -265,20 +289,34 @@ class Alarms:
     """Which alerts fired, at the receiver or, where a worse one hides them, in Prometheus."""
 
     def __init__(self, receiver, server):
-        self.receiver, self.server, self.fired = receiver, server, []
+        self.receiver, self.server = receiver, server
+        self.begin, self.fired = time.monotonic(), []  # [name, labels, who was told, after, resolved after]
+
+    def _note(self, name, labels, who):
+        labels = ", ".join(f"{key}={value}" for key, value in labels.items())
+        self.fired.append([name, labels, who, self._after(), ""])
+
+    def _after(self):
+        return f"{time.monotonic() - self.begin:.1f} s"
 
     def fires(self, name, **labels):
-        self.receiver.wait(name, "firing", 40, **labels)
-        self.fired.append(name)
+        self._note(name, labels, self.receiver.wait(name, "firing", 40, **labels)[0])
 
     def fires_hidden(self, name):
         self.server.wait_value(f'max_over_time(ALERTS{{alertname="{name}",alertstate="firing"}}[1m])',
                                lambda v: v == 1, 40)
-        self.fired.append(name)
+        self._note(name, {}, "nobody: hidden")
 
     def resolves(self, *names):
         for name in names:
             self.receiver.wait(name, "resolved", 40)
+            for row in self.fired:
+                if row[0] == name:
+                    row[4] = row[4] or self._after()
+
+    def show(self):
+        panels.print_table([("alert", "labels", "told", "fired", "seen to resolve"), *self.fired])
+        print(f"{len(self.fired)} alerts fired")
 
     def wait_value(self, name, value, what="{}"):
         self.server.wait_value(f"collectd_pmdpulse_{name}{what}", lambda v: v == value)
@@ -342,7 +380,7 @@ def test_alerts_of_threads_and_ports(need_root, watched, receiver):
     alarms.resolves("PmdpulseStall", "PmdpulseStallCause", "PmdpulseStalledShare", "PmdpulseLinkDown",
                     "PmdpulseLinkFlapping", "PmdpulsePortErrors", "PmdpulseControlStuck",
                     "PmdpulseAgentGone")
-    print(f"{len(alarms.fired)} alerts fired: {', '.join(alarms.fired)}")
+    alarms.show()
     assert receiver.got("PmdpulseThreadGone", "firing", thread="p3")
 
 
@@ -381,10 +419,70 @@ def test_alerts_of_the_switch_and_its_host(watched, start_publisher, receiver, r
     # The process was gone, so its threads were not worth a word.
     for name in ("PmdpulseThreadGone", "PmdpulseStall"):
         assert not receiver.got(name, "firing"), receiver.describe()
-    print(f"{len(alarms.fired)} alerts fired: {', '.join(alarms.fired)}")
+    alarms.show()
+
+
+class WithoutPlugin(Collectd):
+    """A collectd that somebody took our plugin out of."""
+
+    def configuration(self, options, interval, extra, is_received):
+        text = super().configuration(options, interval, extra, is_received)
+        return re.sub(r'PluginDir "[^"]*"\nLoadPlugin pmdpulse\n<Plugin pmdpulse>.*?</Plugin>', "LoadPlugin uptime",
+                      text, flags=re.DOTALL)
+
+
+def test_alerts_of_events_and_values_that_do_not_come(processes, rundir, folder, start_publisher, start_collectd,
+                                                      start_servers, receiver):
+    """The test is the agent here: it tells of what no agent of this version finds, and faster than one would."""
+    incidents = Incidents(rundir, folder, f"--events={EVENT_ROOM}")
+    processes.append(incidents)
+    start_publisher(lanes=["p1"], interval=50)
+    daemon = start_collectd(interval=0.25, is_received=True)
+    alarms = Alarms(receiver, start_servers(daemon, divide=60, interval="250ms"))
+    alarms.wait_value("relay_active", 1)
+    incidents.do("raise p1 pmd-no-progress")
+    alarms.fires("PmdpulseNoProgress", kind="pmd-no-progress", severity="critical")
+    incidents.do("clear p1")
+    # A receiver of notifications that takes half a second for each: the queue runs over.
+    daemon.be_slow(0.5)
+    incidents.do(f"burst {QUEUE_ROOM}")  # each is raised and cleared
+    alarms.fires("PmdpulseEventsLost", switch="default")
+    alarms.server.wait_value("collectd_pmdpulse_notifications_lost_total", lambda v: v > 0)
+    alarms.wait_value("relay_events_lost_total", 0)
+    daemon.be_fast()
+    alarms.resolves("PmdpulseNoProgress", "PmdpulseEventsLost")
+    # A collectd that stands while the agent goes once around the ring of events.
+    daemon.pause()
+    incidents.do(f"burst {EVENT_ROOM}")
+    daemon.resume()
+    alarms.server.wait_value("collectd_pmdpulse_relay_events_lost_total", lambda v: v > 0)
+    wait_for(lambda: len(receiver.got("PmdpulseEventsLost", "firing")) > 1, 40, receiver.describe)
+    # None of the time before the first value counts.
+    wait_for(lambda: "PmdpulseSeriesAbsent" not in alarms.server.firing(), what="values")
+    receiver.alerts.clear()
+    daemon.stop()
+    alarms.fires("PmdpulseScrapeFailed")
+    wait_for(lambda: "PmdpulseSeriesAbsent" in alarms.server.firing(), what="PmdpulseSeriesAbsent")
+    assert not receiver.got("PmdpulseSeriesAbsent", "firing")  # the other one hides it
+    bare = start_collectd(program=WithoutPlugin, port=daemon.web_port, name="bare")
+    alarms.fires("PmdpulseSeriesAbsent", job="pmdpulse", severity="critical")
+    bare.stop()
+    start_collectd(port=daemon.web_port, interval=0.25, name="again")
+    alarms.resolves("PmdpulseScrapeFailed", "PmdpulseSeriesAbsent")
+    assert not {"PmdpulseScrapeFailed", "PmdpulseSeriesAbsent"} & alarms.server.firing()
+    alarms.show()
 
 
 # Names
+
+def check_series(server):
+    sizes = told_sizes(r"about (\d+) series a thread, (\d+) a port and (\d+) a switch")
+    own = '__name__=~"collectd_pmdpulse_.+"'
+    for what, expr, size in zip(("thread", "port", "switch"), (
+            f'max(count by (thread) ({{{own},thread!=""}}))', f'max(count by (port) ({{{own},port!=""}}))',
+            f'count({{{own},thread="",port=""}})'), sizes):
+        check_size(f"series a {what}", server.query(expr)[0][1], size, 0.1)
+
 
 @NEED_SWITCH
 def test_odd_port_names_from_switch_to_prometheus(start_switch, start_collectd, start_servers, receiver):
@@ -409,3 +507,4 @@ def test_odd_port_names_from_switch_to_prometheus(start_switch, start_collectd, 
     assert done.returncode == 0, done.stdout + done.stderr
     # A rule that sends to a port that is not there.
     receiver.wait("PmdpulseDrops", "firing", reason="port_down")
+    check_series(server)

@@ -166,7 +166,7 @@ function Heatmap({ panel, width, height }) {
     <TimeAxis left={left} width={width} y={plot + 16} />
     {Array.from({ length: 60 }, (_, i) => <rect key={i} x={left + i * 3} y={height - 24} width={3} height={8} fill={ramp(i / 59)} />)}
     <text x={left} y={height - 4} fontSize={11} fill={theme.colors.text.secondary}>0</text>
-    <text x={left + 180} y={height - 4} fontSize={11} textAnchor="end" fill={theme.colors.text.secondary}>{max.toPrecision(2)}</text>
+    <text x={left + 180} y={height - 4} fontSize={11} textAnchor="end" fill={theme.colors.text.secondary}>{max < 100 ? max.toPrecision(2) : Math.round(max).toLocaleString('en')}</text>
   </svg>;
 }
 
