@@ -7,8 +7,8 @@
  *	    [--name COMM] [--tasks N] [--burst-us US --pause-us US] [--at NS] [--threads]
  *
  * Spins on core N for MS milliseconds (at most 1000) of its own clock. A real-time class is taken
- * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after it;
- * only with it is core N entered and left, as there an ordinary task may wait for seconds.
+ * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after
+ * it; only with it is core N entered and left, as there an ordinary task may wait for seconds.
  * --tasks N: as N processes; --threads: as N threads of one process. With --burst-us it spins and
  * sleeps in turn. Without --name, a random one. Prints one JSON line a task:
  * {"pid","tid","comm","class","begin_ns","end_ns","spun_ns"}; spun_ns leaves out what it lost
@@ -168,8 +168,8 @@ static void *be_hog(void *arg)
 	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		if (classes[i].policy == opt.policy)
 			class = classes[i].name;
-	printf("{\"pid\": %d, \"tid\": %ld, \"comm\": \"%s\", \"class\": \"%s\", \"begin_ns\": %" PRIu64
-	       ", \"end_ns\": %" PRIu64 ", \"spun_ns\": %" PRIu64 "}\n",
+	printf("{\"pid\": %d, \"tid\": %ld, \"comm\": \"%s\", \"class\": \"%s\", \"begin_ns\": "
+	       "%" PRIu64 ", \"end_ns\": %" PRIu64 ", \"spun_ns\": %" PRIu64 "}\n",
 	       getpid(), syscall(SYS_gettid), opt.name, class, begin_ns, end_ns, spun_ns);
 	fflush(stdout);
 	return NULL;
