@@ -10,6 +10,7 @@
 
 #include "ag_agent.h"
 #include "ag_log.h"
+#include "pmdp_clock.h"
 
 // The agent's sign of life: at least twice a second, with other work where there is some.
 #define AG_ALIVE_NS UINT64_C(200000000)
@@ -160,7 +161,7 @@ void ag_instance_look(struct ag_instance *instance)
 	uint32_t status = pmdp_watch_status(instance->watch);
 	if (status != instance->status)
 		tell_status(instance, status);
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	sync_lanes(instance, now_ns);
 	sync_exit(instance, old_generation);
 	if (instance->generation && now_ns >= instance->tick_ns) {
@@ -250,7 +251,7 @@ static int open_watch(struct ag_instance *instance)
 static void start_timers(struct ag_instance *instance)
 {
 	struct ag_loop *loop = &instance->agent->loop;
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 
 	instance->look_timer = (struct ag_timer){.due_ns = now_ns, .fn = on_look, .ctx = instance};
 	instance->learn_timer = (struct ag_timer){.fn = on_learn, .ctx = instance};

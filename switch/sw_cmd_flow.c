@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
 #include "sw_flow.h"
@@ -122,7 +123,7 @@ int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	const struct sw_rule_parser with = parser(call);
 	uint32_t n = sw_flow_count(call->sw->flows);
 	struct sw_flow_filter filter;
-	uint64_t now_ns = sw_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	int rc;
 
 	if (call->argc && strcmp(call->argv[0], "-m") == 0)
