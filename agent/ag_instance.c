@@ -17,7 +17,7 @@
 #define AG_ALIVE_SLACK_NS UINT64_C(300000000)
 #define AG_SLOW_NS UINT64_C(1000000000)
 // Often enough that rings of context switches don't run over on a CPU with thousands a second.
-#define AG_TICK_NS UINT64_C(90000000)
+#define AG_DIAG_TICK_NS UINT64_C(90000000)
 
 static void on_event(void *ctx, const struct pmdp_watch_event *event)
 {
@@ -165,7 +165,7 @@ void ag_instance_look(struct ag_instance *instance)
 	sync_lanes(instance, now_ns);
 	sync_exit(instance, old_generation);
 	if (instance->generation && now_ns >= instance->tick_ns) {
-		instance->tick_ns = now_ns + AG_TICK_NS;
+		instance->tick_ns = now_ns + AG_DIAG_TICK_NS;
 		ag_diag_tick(instance->diag, now_ns);
 	}
 }
