@@ -21,7 +21,7 @@ static bool read_cpu(struct ag_diag *diag, int core, uint64_t now_ns, struct ag_
 void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, int how,
 		  struct ag_look *out_look)
 {
-	struct ag_proc_stat stat;
+	struct pmdp_stat stat;
 	int rc;
 
 	memset(out_look, 0, sizeof(*out_look));
