@@ -15,6 +15,7 @@
 #include "ag_instance.h"
 #include "ag_log.h"
 #include "ag_prio.h"
+#include "pmdp_clock.h"
 
 #define AG_HOUSE_NS UINT64_C(1000000000)
 
@@ -95,7 +96,7 @@ static void start_house(struct ag_agent *agent)
 		agent->watchdog_ns = usec * 1000;
 	uint64_t slack_ns = agent->watchdog_ns ? agent->watchdog_ns / 6 : AG_HOUSE_NS;
 	agent->house_timer = (struct ag_timer){
-		.due_ns = ag_now_ns(),
+		.due_ns = pmdp_mono_now_ns(),
 		.slack_ns = slack_ns < AG_HOUSE_NS ? slack_ns : AG_HOUSE_NS,
 		.fn = on_house,
 		.ctx = agent,
@@ -105,7 +106,7 @@ static void start_house(struct ag_agent *agent)
 
 int ag_agent_start(struct ag_agent *agent)
 {
-	agent->started_ns = ag_now_ns();
+	agent->started_ns = pmdp_mono_now_ns();
 	agent->signal_source.fd = agent->rundir_source.fd = -1;
 	int rc = pmdp_rundir(agent->config.rundir, agent->rundir, sizeof(agent->rundir));
 	if (rc) {

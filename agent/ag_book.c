@@ -10,6 +10,7 @@
 #include "ag_loop.h"
 #include "ag_merge.h"
 #include "ag_sink.h"
+#include "pmdp_clock.h"
 
 // How long the raises of one look may be held up by searches for their causes.
 #define AG_SEARCH_NS UINT64_C(300000)
@@ -117,13 +118,13 @@ static bool explain(struct ag_book *book, struct ag_open *open)
 
 	if (!open->is_explainable || !open->what.begin_ns || open->has_final)
 		return false;
-	open->what.now_ns = ag_now_ns();
+	open->what.now_ns = pmdp_mono_now_ns();
 	bool is_more = ag_diag_explain(book->diag, &open->what, &found, &retry_ns);
 	open->retry_ns =
 		is_more ? (retry_ns > open->what.now_ns ? retry_ns : open->what.now_ns + 1000000)
 			: 0;
 	open->has_final = open->what.end_ns && !is_more;
-	book->search_ns = (3 * book->search_ns + (ag_now_ns() - open->what.now_ns)) / 4;
+	book->search_ns = (3 * book->search_ns + (pmdp_mono_now_ns() - open->what.now_ns)) / 4;
 
 	uint64_t end_ns = open->what.end_ns ? open->what.end_ns : open->what.now_ns;
 	uint64_t length_ns = end_ns > open->what.begin_ns ? end_ns - open->what.begin_ns : 0;
@@ -185,8 +186,8 @@ static void raise_incident(struct ag_book *book, const struct pmdp_watch_event *
 	// culprit then. When many threads stall at once, the later ones must not wait for all the
 	// searches.
 	if (!book->look_began_ns)
-		book->look_began_ns = ag_now_ns();
-	open->is_fresh = ag_now_ns() - book->look_began_ns + book->search_ns > AG_SEARCH_NS;
+		book->look_began_ns = pmdp_mono_now_ns();
+	open->is_fresh = pmdp_mono_now_ns() - book->look_began_ns + book->search_ns > AG_SEARCH_NS;
 	if (!open->is_fresh)
 		explain(book, open);
 	publish(book, &open->incident);
@@ -242,7 +243,8 @@ uint64_t ag_book_settle(struct ag_book *book)
 	deliver(book);
 	for (uint32_t i = 0; i < book->n_opens; i++) {
 		struct ag_open *open = &book->opens[i];
-		bool is_due = open->is_fresh || (open->retry_ns && open->retry_ns <= ag_now_ns());
+		bool is_due = open->is_fresh ||
+			      (open->retry_ns && open->retry_ns <= pmdp_mono_now_ns());
 
 		open->is_fresh = false;
 		if (is_due && explain(book, open))

@@ -19,6 +19,7 @@
 #include "ag_instance.h"
 #include "ag_log.h"
 #include "ag_outq.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 
 #define AG_CTL_CLIENTS 16
@@ -129,7 +130,7 @@ static bool take_input(struct ag_client *client)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	client->active_ns = ag_now_ns();
+	client->active_ns = pmdp_mono_now_ns();
 	client->is_ended = n == 0;
 	client->n_in += (size_t)n;
 	char *begin = client->in;
@@ -198,7 +199,7 @@ static void on_connect(void *ctx, uint32_t events)
 		return;
 	}
 	client->ctl = ctl;
-	client->active_ns = ag_now_ns();
+	client->active_ns = pmdp_mono_now_ns();
 	client->source = (struct ag_source){.fd = fd, .fn = on_client, .ctx = client};
 	client->out.fd = fd;
 	client->out.is_socket = true;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ag_diag_private.h"
+#include "pmdp_clock.h"
 
 #define AG_MIN_FILES 16384
 
@@ -115,14 +115,6 @@ static int grow(struct ag_diag *diag, uint32_t n_lanes)
 	return 0;
 }
 
-static uint64_t now_monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 int ag_diag_watch(struct ag_diag *diag, uint32_t lane_index, const struct ag_thread *thread)
 {
 	struct ag_watched *lane;
@@ -146,7 +138,7 @@ int ag_diag_watch(struct ag_diag *diag, uint32_t lane_index, const struct ag_thr
 	lane->is_open = ag_proc_open(thread->pid, thread->tid, &lane->proc) == 0;
 	if (thread->core >= 0)
 		lane->cpu = use_core(diag, thread->core);
-	now_ns = now_monotonic_ns();
+	now_ns = pmdp_mono_now_ns();
 	ag_look_take(diag, lane, now_ns, AG_LOOK_FULL, &look);
 	ag_look_base(lane, &look);
 	lane->base_ns = lane->base_slow_ns = now_ns;

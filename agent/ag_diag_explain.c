@@ -45,7 +45,7 @@ static bool is_cpu_alive(const struct ag_diag *diag, const struct ag_watched *la
 
 	if (!diag->is_virtual || (lane->cpu && lane->cpu->is_tickless))
 		return true;
-	if (e->has_runtime && e->window_ns >= 4 * AG_TICK_NS &&
+	if (e->has_runtime && e->window_ns >= 4 * AG_KERNEL_TICK_NS &&
 	    e->span_ran_ns + e->span_away_ns + e->fuzz_ns >= e->span_ns)
 		return true;
 	return lane->at->n_live > 1 && first->has_runtime && last->has_runtime &&

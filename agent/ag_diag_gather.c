@@ -112,7 +112,7 @@ static void gather_runtime(struct ag_watched *lane, const struct ag_explain *wha
 	e->span_ns = g.to->time_ns - g.from->time_ns;
 	e->span_ran_ns = g.to->runtime.ran_ns - g.from->runtime.ran_ns;
 	e->span_delay_ns = g.to->runtime.delay_ns - g.from->runtime.delay_ns;
-	e->fuzz_ns = 2 * AG_TICK_NS;
+	e->fuzz_ns = 2 * AG_KERNEL_TICK_NS;
 	if (!lane->cpu || !lane->cpu->perf)
 		return;
 	ag_perf_sum(ag_perf_runs(lane->cpu->perf), lane->tid, g.from->time_ns, g.to->time_ns, 0,

@@ -21,7 +21,7 @@ static bool read_cpu(struct ag_diag *diag, int core, uint64_t now_ns, struct ag_
 void ag_look_take(struct ag_diag *diag, struct ag_watched *lane, uint64_t now_ns, int how,
 		  struct ag_look *out_look)
 {
-	struct ag_proc_stat stat;
+	struct pmdp_stat stat;
 	int rc;
 
 	memset(out_look, 0, sizeof(*out_look));
@@ -157,9 +157,9 @@ static uint64_t slack_ns(enum ag_counter counter)
 {
 	switch (counter) {
 	case AG_COUNT_RUNTIME:
-		return AG_TICK_NS;
+		return AG_KERNEL_TICK_NS;
 	case AG_COUNT_CPU:
-		return 4 * AG_TICK_NS;
+		return 4 * AG_KERNEL_TICK_NS;
 	default:
 		return UINT64_C(1000000000);
 	}
@@ -188,8 +188,8 @@ struct ag_growth ag_look_growth(const struct ag_watched *lane, enum ag_counter c
 	}
 	if (!last)
 		return growth;
-	if (enough_ns < 5 * AG_TICK_NS)
-		enough_ns = 5 * AG_TICK_NS;
+	if (enough_ns < 5 * AG_KERNEL_TICK_NS)
+		enough_ns = 5 * AG_KERNEL_TICK_NS;
 	if (inside && first->time_ns < end_ns && inside->time_ns - first->time_ns >= enough_ns) {
 		growth = (struct ag_growth){first, inside, true};
 		return growth;

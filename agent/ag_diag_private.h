@@ -9,7 +9,7 @@
 #include "ag_perf.h"
 #include "ag_proc.h"
 
-#define AG_TICK_NS UINT64_C(4000000) // the kernel books run times at ticks, 250 a second
+#define AG_KERNEL_TICK_NS UINT64_C(4000000) // the kernel books run times at ticks, 250 a second
 // Readings between stalls; the looks inside a stall tell more, so these may be rare and cheap.
 #define AG_BASE_NS UINT64_C(2000000000)       // run time and quota
 #define AG_BASE_SLOW_NS UINT64_C(10000000000) // and faults, steal, moves between cgroups

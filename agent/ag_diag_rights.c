@@ -28,7 +28,7 @@ static bool has_capability(int bit)
 	char text[4096];
 	const char *line;
 
-	if (ag_proc_read_file("/proc/self/status", text, sizeof(text)) <= 0)
+	if (pmdp_read_small("/proc/self/status", text, sizeof(text)) <= 0)
 		return false;
 	line = strstr(text, "\nCapEff:\t");
 	return line && (strtoull(line + 9, NULL, 16) >> bit & 1);

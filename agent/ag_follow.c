@@ -15,6 +15,7 @@
 #include "ag_agent.h"
 #include "ag_instance.h"
 #include "ag_log.h"
+#include "pmdp_clock.h"
 
 #define AG_RESCAN_NS UINT64_C(10000000000)
 #define AG_REFUSED_NS UINT64_C(60000000000)
@@ -51,7 +52,7 @@ static int follow(struct ag_agent *agent, const char *name)
 // An instance that was found rather than set: refusals are logged once a minute at most.
 static void follow_found(struct ag_agent *agent, const char *name)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	struct ag_refused *refused = NULL;
 
 	if (find_instance(agent, name))
@@ -181,7 +182,7 @@ int ag_follow_start(struct ag_agent *agent)
 	// Incidents of an instance that is gone by now may still be open.
 	scan(agent, "incidents");
 	agent->rescan_timer = (struct ag_timer){
-		.due_ns = ag_now_ns(),
+		.due_ns = pmdp_mono_now_ns(),
 		.slack_ns = agent->rundir_source.fd >= 0 ? AG_RESCAN_NS : 0,
 		.fn = on_rescan,
 		.ctx = agent,

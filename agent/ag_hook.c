@@ -19,6 +19,7 @@
 #include "ag_loop.h"
 #include "ag_prio.h"
 #include "ag_sink.h"
+#include "pmdp_clock.h"
 
 #define AG_HOOK_RESTART_NS UINT64_C(10000000000)
 
@@ -75,7 +76,7 @@ static int start_helper(struct ag_hook *hook)
 	close(ends[1]);
 	hook->helper = pid;
 	hook->source.fd = ends[0];
-	hook->started_ns = ag_now_ns();
+	hook->started_ns = pmdp_mono_now_ns();
 	return ag_loop_add(hook->loop, &hook->source, EPOLLIN);
 }
 
@@ -107,7 +108,7 @@ static void hook_event(struct ag_sink *sink, const struct pmdp_incident *inciden
 	struct ag_hook *hook = (struct ag_hook *)sink;
 
 	(void)incident;
-	if (hook->source.fd < 0 && ag_now_ns() - hook->started_ns >= AG_HOOK_RESTART_NS)
+	if (hook->source.fd < 0 && pmdp_mono_now_ns() - hook->started_ns >= AG_HOOK_RESTART_NS)
 		start_helper(hook);
 	if (hook->source.fd >= 0 && json_len <= AG_HOOK_BYTES &&
 	    send(hook->source.fd, json, json_len, MSG_DONTWAIT | MSG_NOSIGNAL) ==

@@ -16,6 +16,7 @@
 #include "ag_hook.h"
 #include "ag_log.h"
 #include "ag_loop.h"
+#include "pmdp_clock.h"
 
 #define AG_HOOK_TELL_NS UINT64_C(60000000000)
 
@@ -53,7 +54,7 @@ static void count(_Atomic uint64_t *counter)
 // One line a minute at most: a hook that always fails must not flood the log.
 static bool may_tell(struct server *server)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 
 	if (server->told_ns && now_ns - server->told_ns < AG_HOOK_TELL_NS)
 		return false;
@@ -73,7 +74,7 @@ static void take(struct server *server)
 		free(json);
 		close(server->fd);
 		server->fd = -1;
-		server->end_ns = ag_now_ns() + server->timeout_ns;
+		server->end_ns = pmdp_mono_now_ns() + server->timeout_ns;
 		return;
 	}
 	if (!json || server->n_waiting == AG_HOOK_WAITING) {
@@ -162,7 +163,7 @@ static void start(struct server *server, struct run *run)
 		return;
 	}
 	run->pid = pid;
-	run->deadline_ns = ag_now_ns() + server->timeout_ns;
+	run->deadline_ns = pmdp_mono_now_ns() + server->timeout_ns;
 	run->is_killed = false;
 	server->n_running++;
 }
@@ -238,7 +239,7 @@ static void wait_and_take(struct server *server)
 	for (uint32_t i = 0; i < AG_HOOK_PARALLEL; i++)
 		fds[i] = (struct pollfd){.fd = server->runs[i].pidfd, .events = POLLIN};
 	fds[AG_HOOK_PARALLEL] = (struct pollfd){.fd = server->fd, .events = POLLIN};
-	if (poll(fds, AG_HOOK_PARALLEL + 1, time_left_ms(server, ag_now_ns())) < 0)
+	if (poll(fds, AG_HOOK_PARALLEL + 1, time_left_ms(server, pmdp_mono_now_ns())) < 0)
 		return; // EINTR
 	for (uint32_t i = 0; i < AG_HOOK_PARALLEL; i++)
 		if (fds[i].revents)
@@ -255,7 +256,7 @@ void ag_hook_serve(int fd, const char *path, uint64_t timeout_ms, struct ag_hook
 	for (uint32_t i = 0; i < AG_HOOK_PARALLEL; i++)
 		server.runs[i].pidfd = -1;
 	while (server.fd >= 0 || server.n_waiting || server.n_running) {
-		enforce_deadlines(&server, ag_now_ns());
+		enforce_deadlines(&server, pmdp_mono_now_ns());
 		for (uint32_t i = 0; i < AG_HOOK_PARALLEL && server.n_waiting; i++)
 			if (server.runs[i].pidfd < 0)
 				start(&server, &server.runs[i]);

@@ -10,13 +10,14 @@
 
 #include "ag_agent.h"
 #include "ag_log.h"
+#include "pmdp_clock.h"
 
 // The agent's sign of life: at least twice a second, with other work where there is some.
 #define AG_ALIVE_NS UINT64_C(200000000)
 #define AG_ALIVE_SLACK_NS UINT64_C(300000000)
 #define AG_SLOW_NS UINT64_C(1000000000)
 // Often enough that rings of context switches don't run over on a CPU with thousands a second.
-#define AG_TICK_NS UINT64_C(90000000)
+#define AG_DIAG_TICK_NS UINT64_C(90000000)
 
 static void on_event(void *ctx, const struct pmdp_watch_event *event)
 {
@@ -160,11 +161,11 @@ void ag_instance_look(struct ag_instance *instance)
 	uint32_t status = pmdp_watch_status(instance->watch);
 	if (status != instance->status)
 		tell_status(instance, status);
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	sync_lanes(instance, now_ns);
 	sync_exit(instance, old_generation);
 	if (instance->generation && now_ns >= instance->tick_ns) {
-		instance->tick_ns = now_ns + AG_TICK_NS;
+		instance->tick_ns = now_ns + AG_DIAG_TICK_NS;
 		ag_diag_tick(instance->diag, now_ns);
 	}
 }
@@ -251,7 +252,7 @@ static int open_watch(struct ag_instance *instance)
 static void start_timers(struct ag_instance *instance)
 {
 	struct ag_loop *loop = &instance->agent->loop;
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 
 	instance->look_timer = (struct ag_timer){.due_ns = now_ns, .fn = on_look, .ctx = instance};
 	instance->learn_timer = (struct ag_timer){.fn = on_learn, .ctx = instance};

@@ -9,16 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "pmdp_clock.h"
+
 #define NS_PER_MS UINT64_C(1000000)
-
-uint64_t ag_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 int ag_loop_init(struct ag_loop *loop)
 {
@@ -76,7 +69,7 @@ void ag_loop_remove_timer(struct ag_loop *loop, struct ag_timer *timer)
 // so that descriptors are served in between. Callbacks may add and remove timers.
 AG_HOT static void run_timers(struct ag_loop *loop)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	struct ag_timer *timer;
 
 	loop->turn++;
@@ -106,10 +99,10 @@ AG_HOT static uint64_t next_due_ns(const struct ag_loop *loop)
 // and the event of a timer descriptor. Kernels before 5.11 round up to milliseconds.
 AG_HOT static int wait_until(int epoll_fd, uint64_t due_ns, struct epoll_event *out_event)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
-				.tv_nsec = (long)(left_ns % NS_PER_S)};
+	struct timespec left = {.tv_sec = (time_t)(left_ns / PMDP_NS_PER_S),
+				.tv_nsec = (long)(left_ns % PMDP_NS_PER_S)};
 	int n = epoll_pwait2(epoll_fd, out_event, 1, due_ns == UINT64_MAX ? NULL : &left, NULL);
 
 	if (n < 0 && errno == ENOSYS) {

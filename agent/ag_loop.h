@@ -40,8 +40,6 @@ struct ag_loop {
 // cold, touches few pages of code.
 #define AG_HOT __attribute__((hot))
 
-AG_HOT uint64_t ag_now_ns(void);
-
 int ag_loop_init(struct ag_loop *loop); // -errno
 void ag_loop_fini(struct ag_loop *loop);
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ag_perf_ring.h"
+#include "pmdp_clock.h"
 
 // Record of a switch on a CPU, with sample_id_all and TID | TIME | CPU.
 struct switch_record {
@@ -28,14 +28,6 @@ struct ag_perf {
 	uint64_t open_ns;
 	int core;
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int ag_perf_open(int core, struct ag_perf **out_perf)
 {
@@ -58,7 +50,7 @@ int ag_perf_open(int core, struct ag_perf **out_perf)
 		free(perf);
 		return rc;
 	}
-	perf->open_ns = perf->runs.upto_ns = monotonic_ns();
+	perf->open_ns = perf->runs.upto_ns = pmdp_mono_now_ns();
 	*out_perf = perf;
 	return 0;
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ag_perf.h"
 #include "ag_perf_ring.h"
 #include "ag_perf_starts.h"
+#include "pmdp_stat.h"
 
 #define N_WAYS 4
 #define N_SETS 64
@@ -89,49 +88,15 @@ static const char *class_of(pid_t tid)
 	}
 }
 
-static ssize_t read_file(const char *path, char *out, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, out, size - 1);
-	close(fd);
-	out[n > 0 ? n : 0] = 0;
-	return n;
-}
-
-// PF_KTHREAD in field 9 of stat: a user task may call itself ksoftirqd/0.
-static bool is_kernel_task(const char *stat)
-{
-	const char *p = strrchr(stat, ')');
-	unsigned int flags;
-
-	return p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       (flags & 0x00200000);
-}
-
-// One read gives comm and kind; comm is between the first and the last parenthesis.
 static int look_up(pid_t tid, struct ag_name *out_name)
 {
-	char path[32], stat[512];
-	const char *begin, *end;
-	size_t n;
+	struct pmdp_stat stat;
+	int rc = pmdp_stat_read((uint32_t)tid, 0, &stat);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	if (read_file(path, stat, sizeof(stat)) <= 0)
-		return -ENOENT;
-	begin = strchr(stat, '(');
-	end = strrchr(stat, ')');
-	if (!begin || !end || end <= begin)
-		return -EBADMSG;
-	n = (size_t)(end - begin - 1);
-	if (n >= sizeof(out_name->comm))
-		n = sizeof(out_name->comm) - 1;
-	memset(out_name->comm, 0, sizeof(out_name->comm));
-	memcpy(out_name->comm, begin + 1, n);
-	out_name->is_kernel = is_kernel_task(stat);
+	if (rc)
+		return rc;
+	memcpy(out_name->comm, stat.comm, sizeof(out_name->comm));
+	out_name->is_kernel = stat.flags & PMDP_STAT_KTHREAD;
 	return 0;
 }
 

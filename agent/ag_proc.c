@@ -23,18 +23,6 @@ ssize_t ag_proc_read_fd(int fd, char *out, size_t size)
 	return n;
 }
 
-ssize_t ag_proc_read_file(const char *path, char *out, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = ag_proc_read_fd(fd, out, size);
-	close(fd);
-	return n;
-}
-
 static int open_file(pid_t pid, pid_t tid, const char *name)
 {
 	char path[64];
@@ -92,12 +80,12 @@ int ag_proc_read_runtime(const struct ag_proc_thread *thread, struct ag_proc_run
 	return n < 0 ? (int)n : ag_proc_parse_runtime(text, out_runtime);
 }
 
-int ag_proc_read_stat(const struct ag_proc_thread *thread, struct ag_proc_stat *out_stat)
+int ag_proc_read_stat(const struct ag_proc_thread *thread, struct pmdp_stat *out_stat)
 {
 	char text[1024];
 	ssize_t n = ag_proc_read_fd(thread->stat_fd, text, sizeof(text));
 
-	return n < 0 ? (int)n : ag_proc_parse_stat(text, out_stat);
+	return n < 0 ? (int)n : pmdp_stat_parse(text, out_stat);
 }
 
 void ag_proc_read_wchan(const struct ag_proc_thread *thread, char *out, size_t size)
@@ -111,13 +99,13 @@ void ag_proc_read_wchan(const struct ag_proc_thread *thread, char *out, size_t s
 
 bool ag_proc_is_process_gone(const struct ag_proc_thread *thread)
 {
-	struct ag_proc_stat stat;
+	struct pmdp_stat stat;
 	char text[1024];
 	ssize_t n = ag_proc_read_fd(thread->leader_fd, text, sizeof(text));
 
 	if (n == -ESRCH)
 		return true;
-	if (n < 0 || ag_proc_parse_stat(text, &stat))
+	if (n < 0 || pmdp_stat_parse(text, &stat))
 		return false;
 	// A leader that ended while others of its threads go on is a zombie, too.
 	return (stat.state == 'Z' || stat.state == 'X') && stat.n_threads <= 1;

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "pmdp_stat.h"
+
 // ---------------------------------------------------------------------------------------------
 // A thread (ag_proc.c, ag_proc_parse.c)
 
@@ -33,16 +35,6 @@ struct ag_proc_runtime {
 	uint64_t delay_ns; // waited on a run queue, booked when the wait ends
 };
 
-struct ag_proc_stat {
-	char state;
-	uint64_t n_maj_faults;
-	uint32_t n_threads;
-	int processor;
-	uint32_t flags;
-	uint32_t policy; // SCHED_*
-	char comm[16];
-};
-
 // -ESRCH: no such thread. Files that may not be opened are left out.
 int ag_proc_open(pid_t pid, pid_t tid, struct ag_proc_thread *out_thread);
 void ag_proc_close(struct ag_proc_thread *thread);
@@ -50,7 +42,7 @@ void ag_proc_close(struct ag_proc_thread *thread);
 // 0, -ESRCH: the thread is gone; -EBADF: not readable; -EBADMSG.
 int ag_proc_read_status(const struct ag_proc_thread *thread, struct ag_proc_status *out_status);
 int ag_proc_read_runtime(const struct ag_proc_thread *thread, struct ag_proc_runtime *out_runtime);
-int ag_proc_read_stat(const struct ag_proc_thread *thread, struct ag_proc_stat *out_stat);
+int ag_proc_read_stat(const struct ag_proc_thread *thread, struct pmdp_stat *out_stat);
 // Empty where the thread doesn't wait in the kernel or the right is missing.
 void ag_proc_read_wchan(const struct ag_proc_thread *thread, char *out, size_t size);
 // The thread is gone: is its whole process?
@@ -58,10 +50,8 @@ bool ag_proc_is_process_gone(const struct ag_proc_thread *thread);
 
 int ag_proc_parse_status(const char *text, struct ag_proc_status *out_status);
 int ag_proc_parse_runtime(const char *text, struct ag_proc_runtime *out_runtime);
-int ag_proc_parse_stat(const char *text, struct ag_proc_stat *out_stat);
 
-// A file of /proc by path, cut at size - 1 and terminated. Length or negative errno.
-ssize_t ag_proc_read_file(const char *path, char *out, size_t size);
+// An open file of /proc from its start, cut at size - 1 and terminated. Length or negative errno.
 ssize_t ag_proc_read_fd(int fd, char *out, size_t size);
 
 // ---------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ bool ag_cgroup_follow(struct ag_cgroup *cgroup, const struct ag_cgroup_mounts *m
 	uint64_t hash;
 
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/cgroup", pid, tid);
-	if (ag_proc_read_file(name, text, sizeof(text)) <= 0)
+	if (pmdp_read_small(name, text, sizeof(text)) <= 0)
 		return false;
 	hash = hash_text(text);
 	if (cgroup->hash == hash)

@@ -37,7 +37,7 @@ bool ag_cpu_is_virtual(void)
 	char text[4096];
 
 	// The flags of the first processor stand in the first kilobytes; not on every architecture.
-	if (ag_proc_read_file("/proc/cpuinfo", text, sizeof(text)) <= 0)
+	if (pmdp_read_small("/proc/cpuinfo", text, sizeof(text)) <= 0)
 		return true;
 	if (strstr(text, "\nflags") == NULL)
 		return true;
@@ -51,7 +51,7 @@ bool ag_cpu_is_tickless(int core)
 	char *end;
 	long first, last;
 
-	if (ag_proc_read_file("/sys/devices/system/cpu/nohz_full", text, sizeof(text)) <= 0)
+	if (pmdp_read_small("/sys/devices/system/cpu/nohz_full", text, sizeof(text)) <= 0)
 		return false;
 	for (;; p = end + 1) {
 		first = last = strtol(p, &end, 10);

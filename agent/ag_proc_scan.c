@@ -26,8 +26,7 @@ static int read_runtime(pid_t pid, pid_t tid, uint64_t *out_ns)
 	char path[64], text[128];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
-	if (ag_proc_read_file(path, text, sizeof(text)) <= 0 ||
-	    ag_proc_parse_runtime(text, &runtime))
+	if (pmdp_read_small(path, text, sizeof(text)) <= 0 || ag_proc_parse_runtime(text, &runtime))
 		return -1;
 	*out_ns = runtime.ran_ns;
 	return 0;
@@ -35,12 +34,10 @@ static int read_runtime(pid_t pid, pid_t tid, uint64_t *out_ns)
 
 static void consider(pid_t pid, pid_t tid, int core, struct candidate *list, uint32_t *n)
 {
-	struct ag_proc_stat stat;
-	char path[64], text[1024];
+	struct pmdp_stat stat;
 	struct candidate *c = &list[*n];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	if (ag_proc_read_file(path, text, sizeof(text)) <= 0 || ag_proc_parse_stat(text, &stat))
+	if (pmdp_stat_read((uint32_t)pid, (uint32_t)tid, &stat))
 		return;
 	if (stat.processor != core || *n == N_CANDIDATES || read_runtime(pid, tid, &c->ran_ns))
 		return;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ag_log.h"
+#include "pmdp_clock.h"
 
 #define AG_PUMP_RETRY_NS UINT64_C(1000000000)
 
@@ -108,7 +109,7 @@ static void wait_writable(struct ag_pump *pump)
 	pump->source.fd = pump->q.fd;
 	pump->is_waiting = !ag_loop_add(pump->loop, &pump->source, EPOLLOUT);
 	if (!pump->is_waiting)
-		pump->retry.due_ns = ag_now_ns() + AG_PUMP_RETRY_NS;
+		pump->retry.due_ns = pmdp_mono_now_ns() + AG_PUMP_RETRY_NS;
 }
 
 void ag_pump_run(struct ag_pump *pump)
@@ -120,7 +121,7 @@ void ag_pump_run(struct ag_pump *pump)
 
 		if (rc) {
 			tell_broken(pump, -rc);
-			pump->retry.due_ns = ag_now_ns() + AG_PUMP_RETRY_NS;
+			pump->retry.due_ns = pmdp_mono_now_ns() + AG_PUMP_RETRY_NS;
 			return;
 		}
 	}
@@ -138,5 +139,5 @@ void ag_pump_run(struct ag_pump *pump)
 	stop_waiting(pump);
 	if (q->error != ENOSPC && q->error != EDQUOT)
 		ag_pump_close(pump);
-	pump->retry.due_ns = ag_now_ns() + AG_PUMP_RETRY_NS;
+	pump->retry.due_ns = pmdp_mono_now_ns() + AG_PUMP_RETRY_NS;
 }

@@ -10,6 +10,7 @@
 #include "ag_log.h"
 #include "ag_prio.h"
 #include "build_info.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 
 #define AG_MAX_RIGHTS 32
@@ -102,7 +103,7 @@ static void put_status(const struct ag_instance *instance, yajl_gen gen)
 	yajl_gen_map_open(gen);
 	pmdp_json_kv_text(gen, "instance", instance->name);
 	pmdp_json_kv_u64(gen, "pid", (uint64_t)getpid());
-	pmdp_json_kv_seconds(gen, "uptime_s", ag_now_ns() - agent->started_ns);
+	pmdp_json_kv_seconds(gen, "uptime_s", pmdp_mono_now_ns() - agent->started_ns);
 	pmdp_json_kv_u64(gen, "late_events", instance->book.n_late);
 	put_rights(instance, gen);
 	pmdp_json_key(gen, "instances");

@@ -7,20 +7,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 
 #define MAX_REPLY_BYTES (64u << 20)
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return pmdp_mono_now_ns() / 1000000;
 }
 
 // Wait for events on fd until the deadline; false when it passed.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli_health.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "pmdp_names.h"
 
@@ -107,10 +108,7 @@ static void print_json(struct cli *cli, const struct cli_health *now,
 
 static double monotonic_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 static void paint(struct cli *cli, const struct cli_health *now, const struct cli_health *before,

@@ -14,15 +14,13 @@
 #include "cp_label.h"
 #include "cp_metrics_parts.h"
 #include "cp_sample.h"
+#include "pmdp_clock.h"
 
 static struct cp_instance placeholder = {.name = "default"};
 
 double cp_mono_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "pmdp_clock.h"
 
 struct cp_queue {
 	pthread_mutex_t lock;
@@ -15,14 +16,6 @@ struct cp_queue {
 	size_t size, head, n;
 	struct cp_item items[];
 };
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 struct cp_queue *cp_queue_new(size_t n_items)
 {
@@ -97,7 +90,7 @@ bool cp_queue_pop(struct cp_queue *queue, struct cp_item *out_item)
 	pthread_mutex_lock(&queue->lock);
 	while (queue->n == 0 && !queue->is_closed)
 		pthread_cond_wait(&queue->filled, &queue->lock);
-	if (queue->is_closed && mono_ns() >= queue->drain_until_ns)
+	if (queue->is_closed && pmdp_mono_now_ns() >= queue->drain_until_ns)
 		for (; queue->n > 0; queue->n--, queue->head = (queue->head + 1) % queue->size)
 			count_lost(at(queue, 0));
 	if (queue->n > 0) {
@@ -116,7 +109,7 @@ void cp_queue_close(struct cp_queue *queue, uint64_t drain_ns)
 {
 	pthread_mutex_lock(&queue->lock);
 	queue->is_closed = true;
-	queue->drain_until_ns = mono_ns() + drain_ns;
+	queue->drain_until_ns = pmdp_mono_now_ns() + drain_ns;
 	pthread_cond_broadcast(&queue->filled);
 	pthread_mutex_unlock(&queue->lock);
 }

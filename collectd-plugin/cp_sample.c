@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cp_config.h"
 #include "cp_log.h"
+#include "pmdp_clock.h"
 
 // In another pid namespace the alive stamp is all there is: older than this means gone.
 #define STAMP_GONE_NS UINT64_C(5000000000)
@@ -265,11 +265,9 @@ static void look(struct cp_sampler *sampler)
 const struct cp_sample *cp_sampler_step(struct cp_sampler *sampler)
 {
 	struct cp_sample *sample = &sampler->sample;
-	struct timespec ts;
 	int rc;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	sample->now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	sample->now_ns = pmdp_mono_now_ns();
 	memset(&sample->process, 0, sizeof(sample->process));
 	if (sampler->reader != NULL) {
 		rc = pmdp_reader_check(sampler->reader);

@@ -17,6 +17,7 @@
 #include "cp_instance.h"
 #include "cp_log.h"
 #include "cp_relay.h"
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 
 #define DISCOVER_NS UINT64_C(500000000)
@@ -34,14 +35,6 @@ struct watch {
 };
 
 static struct watch watch = {.stop_fd = -1, .touch_fd = -1, .touch_wd = -1};
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void discover(uint64_t now_ns)
 {
@@ -118,12 +111,12 @@ static void *look_main(void *arg)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	for (;;) {
 		struct timespec pause = {0};
-		uint64_t now_ns = mono_ns(), due_ns;
+		uint64_t now_ns = pmdp_mono_now_ns(), due_ns;
 
 		if (now_ns >= watch.discover_due_ns)
 			discover(now_ns);
 		due_ns = step_all(now_ns);
-		now_ns = mono_ns();
+		now_ns = pmdp_mono_now_ns();
 		if (due_ns > now_ns) {
 			pause.tv_sec = (time_t)((due_ns - now_ns) / 1000000000u);
 			pause.tv_nsec = (long)((due_ns - now_ns) % 1000000000u);

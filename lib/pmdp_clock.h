@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 /*
- * The two clocks of a segment and conversions between their units. Internal to lib/.
+ * The two clocks of a segment and conversions between their units. Not installed: for our own
+ * rooms.
  *
  * Conversions go through 128 bits and saturate: a gap of days, or a hostile number, gives a large
  * result and never a small one.

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pmdp_process.h"
 #include "pmdp_publisher.h"
 #include "pmdp_shm.h"
+#include "pmdp_stat.h"
 
 #define DEFAULT_START_NS (10 * PMDP_NS_PER_S)
 
@@ -121,6 +121,7 @@ int pmdp_lane_claim(struct pmdp_publisher *pub, const char *name, uint32_t kind,
 	size_t len = name ? strlen(name) : 0;
 	uint32_t tid = (uint32_t)gettid(), index = 0;
 	struct pmdp_lane *lane;
+	struct pmdp_stat stat;
 	int rc;
 
 	if (len == 0 || len >= PMDP_LANE_NAME_BYTES)
@@ -133,13 +134,14 @@ int pmdp_lane_claim(struct pmdp_publisher *pub, const char *name, uint32_t kind,
 	lane->body.tid = tid;
 	lane->body.core = core;
 	lane->body.numa = numa;
-	rc = pmdp_process_thread_start(&lane->body.thread_start_ticks);
+	rc = pmdp_stat_read_path("/proc/thread-self/stat", &stat);
 	if (rc == 0)
 		rc = find_free(pub, tid, &index);
 	if (rc < 0) {
 		free(lane);
 		return rc;
 	}
+	lane->body.thread_start_ticks = stat.start_ticks;
 	bind_lane(lane, pub, index);
 	reset_hot(lane->hot);
 	pmdp_lane_publish(lane, pmdp_lane_clock(lane));

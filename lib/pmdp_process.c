@@ -3,7 +3,6 @@
 #include "pmdp_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,74 +12,7 @@
 #include <unistd.h>
 
 #include "pmdp_segment.h"
-
-// The whole of a small file of /proc, NUL terminated. Returns its length or -errno.
-static ssize_t read_small(const char *path, char *out, size_t size)
-{
-	ssize_t len;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	len = read(fd, out, size - 1);
-	if (len < 0)
-		len = -errno;
-	else
-		out[len] = 0;
-	close(fd);
-	return len;
-}
-
-static int read_stat(const char *path, char *out_state, uint64_t *out_start_ticks,
-		     uint64_t *out_n_threads)
-{
-	char text[1024], *p;
-	uint64_t n_threads = 0;
-	ssize_t len = read_small(path, text, sizeof text);
-
-	if (len < 0)
-		return len == -ENOENT ? -ESRCH : (int)len;
-	// Field 2 is the name in brackets, and may hold blanks and brackets itself: look from the
-	// end.
-	p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || !p[2])
-		return -EBADMSG;
-	p += 2;
-	if (out_state)
-		*out_state = *p;
-	for (int field = 3; field < 22; field++) { // p stands at the field
-		if (field == 20)
-			n_threads = strtoull(p, NULL, 10);
-		p = strchr(p, ' ');
-		if (!p)
-			return -EBADMSG;
-		p++;
-	}
-	if (out_start_ticks)
-		*out_start_ticks = strtoull(p, NULL, 10);
-	if (out_n_threads)
-		*out_n_threads = n_threads;
-	return 0;
-}
-
-int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out_start_ticks,
-		      uint64_t *out_n_threads)
-{
-	char path[64];
-
-	if (!pid)
-		snprintf(path, sizeof path, "/proc/self/stat");
-	else if (tid)
-		snprintf(path, sizeof path, "/proc/%u/task/%u/stat", pid, tid);
-	else
-		snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	return read_stat(path, out_state, out_start_ticks, out_n_threads);
-}
-
-int pmdp_process_thread_start(uint64_t *out_start_ticks)
-{
-	return read_stat("/proc/thread-self/stat", NULL, out_start_ticks, NULL);
-}
+#include "pmdp_stat.h"
 
 bool pmdp_process_is_hidden(uint32_t pid)
 {
@@ -93,18 +25,17 @@ bool pmdp_process_is_hidden(uint32_t pid)
 
 int pmdp_process_alive(uint32_t pid, uint64_t start_ticks)
 {
-	uint64_t start, n_threads;
-	char state;
-	int rc = pmdp_process_stat(pid, 0, &state, &start, &n_threads);
+	struct pmdp_stat stat;
+	int rc = pmdp_stat_read(pid, 0, &stat);
 
 	if (rc == -ESRCH)
 		return pmdp_process_is_hidden(pid) ? -EACCES : 0;
 	if (rc < 0)
 		return rc;
-	if (start != start_ticks)
+	if (stat.start_ticks != start_ticks)
 		return 0;
 	// A zombie whose other threads live on has only lost its first thread.
-	if ((state == 'Z' || state == 'X') && n_threads <= 1)
+	if ((stat.state == 'Z' || stat.state == 'X') && stat.n_threads <= 1)
 		return 0;
 	return 1;
 }
@@ -132,7 +63,7 @@ int pmdp_process_boot_id(uint8_t out_id[16])
 	char text[64];
 	unsigned int byte;
 	size_t n = 0;
-	ssize_t len = read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
+	ssize_t len = pmdp_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
 
 	memset(out_id, 0, 16);
 	if (len < 0)

@@ -15,19 +15,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/*
- * State letter, start time (field 22, clock ticks since boot) and number of threads of a process
- * (pid 0: this one), or of one of its threads (tid not 0). Outputs may be NULL.
- * -ESRCH: no such process or thread. -EBADMSG: an unknown format. -errno of open and read.
- */
-int pmdp_process_stat(uint32_t pid, uint32_t tid, char *out_state, uint64_t *out_start_ticks,
-		      uint64_t *out_n_threads);
-
 // Does /proc hide this process (hidepid=, ProtectProc=)? Then what is not there tells nothing.
 bool pmdp_process_is_hidden(uint32_t pid);
-
-// Start time of the calling thread. 0 or -errno.
-int pmdp_process_thread_start(uint64_t *out_start_ticks);
 
 // 1: runs, and is the one that started then. 0: gone, a zombie, or another process. -errno:
 // unknown.

@@ -18,6 +18,7 @@
 #include "pmdp_clock.h"
 #include "pmdp_process.h"
 #include "pmdp_shm.h"
+#include "pmdp_stat.h"
 #include "pmdp_takeover.h"
 #include "pmdpulse.h"
 
@@ -163,6 +164,7 @@ static int fill_header(struct pmdp_segment *seg, const struct pmdp_segment_opts 
 		       const struct pmdp_section_shm *sections)
 {
 	struct pmdp_header_shm *header = seg->header;
+	struct pmdp_stat stat;
 	int rc;
 
 	header->abi_version = PMDP_ABI_VERSION;
@@ -176,7 +178,9 @@ static int fill_header(struct pmdp_segment *seg, const struct pmdp_segment_opts 
 	header->created_realtime_us = pmdp_realtime_now_us();
 	rc = pmdp_process_boot_id(header->boot_id);
 	if (rc == 0)
-		rc = pmdp_process_stat(0, 0, NULL, &header->writer_start_ticks, NULL);
+		rc = pmdp_stat_read(0, 0, &stat);
+	if (rc == 0)
+		header->writer_start_ticks = stat.start_ticks;
 	memcpy(header->instance, opts->instance, strlen(opts->instance));
 	memcpy(header->sections, sections, sizeof header->sections);
 	return rc;

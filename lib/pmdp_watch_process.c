@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,12 +10,8 @@
 #include <unistd.h>
 
 #include "pmdp_process.h"
+#include "pmdp_stat.h"
 #include "pmdp_watch_internal.h"
-
-// Field 9 of /proc/PID/stat, from the kernel's sched.h: on its way out, or waiting for a core dump.
-#define PF_EXITING 0x4u
-#define PF_POSTCOREDUMP 0x8u
-#define PF_DUMPCORE 0x200u
 
 void pmdp_watch_process_open(struct pmdp_watch *watch)
 {
@@ -61,45 +56,22 @@ bool pmdp_watch_process_ended(struct pmdp_watch *watch, uint64_t now_ns)
 	       now_ns - watch->last_life_ns >= PMDP_WATCH_STUCK_NS;
 }
 
-// State letter and flags of a process or one of its threads (tid not 0). 0 or -errno.
-static int read_flags(uint32_t pid, uint32_t tid, char *out_state, unsigned int *out_flags)
+static bool is_ending(const struct pmdp_stat *stat)
 {
-	char path[64], text[512];
-	const char *end;
-	ssize_t len;
-	int fd;
+	const uint32_t flags = PMDP_STAT_EXITING | PMDP_STAT_POSTCOREDUMP | PMDP_STAT_DUMPCORE;
 
-	if (tid)
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/stat", pid, tid);
-	else
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (len <= 0)
-		return -ESRCH;
-	text[len] = 0;
-	end = strrchr(text, ')'); // the name may hold any character
-	if (!end || sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", out_state, out_flags) != 2)
-		return -EBADMSG;
-	return 0;
+	return stat->state == 'Z' || stat->state == 'X' || (stat->flags & flags);
 }
 
 // False when that can't be known.
-static bool is_on_its_way_out(uint32_t pid, uint32_t tid)
+static bool is_on_its_way_out(uint32_t pid)
 {
-	unsigned int flags = 0;
-	char state = 0;
-	int rc = read_flags(pid, tid, &state, &flags);
+	struct pmdp_stat stat;
+	int rc = pmdp_stat_read(pid, 0, &stat);
 
-	if (rc == -ENOENT || rc == -ESRCH)
+	if (rc == -ESRCH)
 		return !pmdp_process_is_hidden(pid);
-	if (rc)
-		return false;
-	return state == 'Z' || state == 'X' ||
-	       (flags & (PF_EXITING | PF_POSTCOREDUMP | PF_DUMPCORE));
+	return rc == 0 && is_ending(&stat);
 }
 
 bool pmdp_watch_process_is_back(const struct pmdp_watch *watch)
@@ -109,7 +81,7 @@ bool pmdp_watch_process_is_back(const struct pmdp_watch *watch)
 	int rc = pmdp_reader_writer_alive(watch->dead);
 
 	if (rc >= 0)
-		return rc && !is_on_its_way_out(info->writer_pid, 0);
+		return rc && !is_on_its_way_out(info->writer_pid);
 	return pmdp_reader_look(watch->dead, &look) == 0 && look.alive_ns != watch->alive_ns;
 }
 
@@ -129,24 +101,24 @@ bool pmdp_watch_process_is_dying(const struct pmdp_watch *watch)
 		return false;
 	if (watch->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN))
 		return true; // also where /proc hides it
-	return is_on_its_way_out(pmdp_reader_info(watch->reader)->writer_pid, 0);
+	return is_on_its_way_out(pmdp_reader_info(watch->reader)->writer_pid);
 }
 
 int pmdp_watch_thread_alive(const struct pmdp_reader *reader, const struct pmdp_lane_body *body)
 {
 	uint32_t pid = pmdp_reader_info(reader)->writer_pid;
-	uint64_t start_ticks = 0;
+	struct pmdp_stat stat;
 	int rc;
 
 	if (!can_know(reader) || !body->tid)
 		return -EXDEV;
-	rc = pmdp_process_stat(pid, body->tid, NULL, &start_ticks, NULL);
-	if (rc == -ESRCH || rc == -ENOENT)
+	rc = pmdp_stat_read(pid, body->tid, &stat);
+	if (rc == -ESRCH)
 		return pmdp_process_is_hidden(pid) ? -EACCES : 0;
 	if (rc)
 		return rc;
-	return (!body->thread_start_ticks || start_ticks == body->thread_start_ticks) &&
-	       !is_on_its_way_out(pid, body->tid);
+	return (!body->thread_start_ticks || stat.start_ticks == body->thread_start_ticks) &&
+	       !is_ending(&stat);
 }
 
 bool pmdp_watch_thread_is_gone(const struct pmdp_watch *watch, const struct pmdp_lane_body *body)
@@ -161,19 +133,13 @@ int pmdp_watch_thread_pauses(const struct pmdp_watch *watch, const struct pmdp_l
 	char path[64], text[4096];
 	const char *line;
 	ssize_t len;
-	int fd;
 
 	if (!can_know(watch->reader) || !body->tid)
 		return -EXDEV;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/status", pid, body->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	len = pmdp_read_small(path, text, sizeof(text));
 	if (len <= 0)
-		return -EIO;
-	text[len] = 0;
+		return len < 0 ? (int)len : -EIO;
 	line = strstr(text, "\nvoluntary_ctxt_switches:");
 	if (!line)
 		return -EBADMSG;

@@ -9,6 +9,7 @@
 #include <rte_malloc.h>
 #include <rte_rcu_qsbr.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_ctl.h"
 #include "sw_eal.h"
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
 	sched_getaffinity(0, sizeof(sw.allowed_cpus), &sw.allowed_cpus);
 	sw_settings_init(&sw.settings);
 	sw_perf_limits_init(&sw.perf_limits);
-	sw.start_ns = sw_now_ns();
+	sw.start_ns = pmdp_mono_now_ns();
 	sw.is_starting = true;
 	rc = open_all(&sw, eal_argc, argv, &err);
 	if (rc == 0)

@@ -6,6 +6,7 @@
 
 #include <rte_cycles.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "pmdp_names.h"
 #include "sw_act_format.h"
@@ -103,7 +104,7 @@ int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_f
 	pmdp_json_key(call->gen, "megaflows");
 	yajl_gen_array_open(call->gen);
 	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL) {
-		uint64_t now_ticks = call->sw->tsc_hz != 0 ? rte_rdtsc() : sw_now_ns();
+		uint64_t now_ticks = call->sw->tsc_hz != 0 ? rte_rdtsc() : pmdp_mono_now_ns();
 
 		for (uint32_t i = 0; i < sw_pipe_n_places(pmd->pipe); i++) {
 			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow) &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
 #include "sw_flow.h"
@@ -133,7 +134,7 @@ int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
 	uint32_t n = sw_flow_count(call->sw->flows);
 	struct sw_flow_filter filter;
-	uint64_t now_ns = sw_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	bool is_of_megaflows;
 	const char *match;
 	int rc = option_and_match(call, "-m", &is_of_megaflows, &match, err);

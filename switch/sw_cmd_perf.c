@@ -8,6 +8,7 @@
 
 #include <rte_common.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
 #include "sw_stats.h"
@@ -198,7 +199,8 @@ int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err)
 	yajl_gen_map_open(call->gen);
 	pmdp_json_kv_bool(call->gen, "pmd_perf_metrics", call->sw->settings.pmd_perf_metrics);
 	pmdp_json_kv_seconds(call->gen, "measured_s",
-			     sw_now_ns() - RTE_MAX(call->sw->cleared_ns, call->sw->start_ns));
+			     pmdp_mono_now_ns() -
+				     RTE_MAX(call->sw->cleared_ns, call->sw->start_ns));
 	sw_cmd_pmds(call, shown.core, show_pmd, &shown);
 	yajl_gen_map_close(call->gen);
 	return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "build_info.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "pmdp_names.h"
 #include "sw_cmd_impl.h"
@@ -67,7 +68,7 @@ int sw_cmd_show(const struct sw_cmd_call *call, struct sw_error *err)
 	pmdp_json_kv_text(call->gen, "instance", call->sw->options.instance);
 	pmdp_json_kv_text(call->gen, "version", PMDP_VERSION);
 	pmdp_json_kv_int(call->gen, "pid", getpid());
-	pmdp_json_kv_seconds(call->gen, "uptime_s", sw_now_ns() - call->sw->start_ns);
+	pmdp_json_kv_seconds(call->gen, "uptime_s", pmdp_mono_now_ns() - call->sw->start_ns);
 	pmdp_json_kv_bool(call->gen, "hugepages", call->sw->has_hugepages);
 	pmdp_json_kv_int(call->gen, "n_pmds", call->sw->pmds.n);
 	ports(call, false);

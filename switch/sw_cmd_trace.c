@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pmdp_abi.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 #include "pmdp_names.h"
 #include "sw_act_format.h"
@@ -171,7 +172,7 @@ static void put_address(const struct sw_cmd_call *call, const struct sw_mac_info
 
 int sw_cmd_fdb_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	uint32_t at = 0, now_s = (uint32_t)(sw_now_ns() / UINT64_C(1000000000));
+	uint32_t at = 0, now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
 	struct sw_mac_counts counts;
 	struct sw_mac_info info;
 	yajl_gen gen = call->gen;

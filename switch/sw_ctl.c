@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_ctl_client.h"
 #include "sw_switch.h"
@@ -182,7 +183,7 @@ static void accept_all(struct sw_ctl *ctl)
 		if (fd < 0)
 			return;
 		i = place(ctl);
-		sw_ctl_client_open(&ctl->clients[i], fd, sw_now_ns());
+		sw_ctl_client_open(&ctl->clients[i], fd, pmdp_mono_now_ns());
 		if (watch(ctl, EPOLL_CTL_ADD, fd, EPOLLIN, (uint32_t)i) < 0)
 			sw_ctl_client_close(&ctl->clients[i]);
 	}
@@ -195,7 +196,7 @@ static void serve(struct sw_ctl *ctl, uint32_t i)
 
 	if (client->fd < 0)
 		return;
-	if (!sw_ctl_client_serve(client, ctl->sw, REQUESTS_PER_TURN, sw_now_ns())) {
+	if (!sw_ctl_client_serve(client, ctl->sw, REQUESTS_PER_TURN, pmdp_mono_now_ns())) {
 		sw_ctl_client_close(client);
 		return;
 	}

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "pmdp_clock.h"
 #include "sw_flow_table.h"
 
 // What is to be added and what is to go. An entry can be in both: said twice by one change.
@@ -15,14 +15,6 @@ struct change {
 	struct sw_flow_entry **gone;
 	uint32_t n_added, n_gone;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static int begin(struct change *change, struct sw_flow_table *table, uint32_t n_rules,
 		 struct sw_error *err)
@@ -220,7 +212,7 @@ static int take_slots(struct change *change, struct sw_error *err)
 static void update_entries(struct change *change, struct sw_flow_entry **entries)
 {
 	struct sw_flow_table *table = change->table;
-	uint64_t now = now_ns();
+	uint64_t now = pmdp_mono_now_ns();
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < table->n_entries; i++) {

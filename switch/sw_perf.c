@@ -10,6 +10,7 @@
 #include <rte_cycles.h>
 #include <rte_malloc.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_shm.h"
 #include "pmdpulse.h"
 #include "sw_log.h"
@@ -116,7 +117,7 @@ static void tell(struct sw_pmd *pmd, const struct sw_perf_log *log)
 {
 	const struct sw_perf_iteration *it = &log->iterations[log->at];
 	double us = 1e6 / (double)ticks_hz(pmd->sw);
-	uint64_t now_ns = sw_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	char others[48] = "";
 
 	if (pmd->perf.told_ns != 0 && now_ns - pmd->perf.told_ns < SW_PERF_TELL_NS) {
@@ -208,7 +209,7 @@ void sw_perf_clear(struct sw_pmd *pmd)
 	if (pmd->perf.perf == NULL || copy_totals(pmd->perf.perf, &now) != 0)
 		return;
 	pmd->perf.base = now;
-	pmd->perf.base_ticks = pmd->sw->tsc_hz != 0 ? rte_rdtsc() : sw_now_ns();
+	pmd->perf.base_ticks = pmd->sw->tsc_hz != 0 ? rte_rdtsc() : pmdp_mono_now_ns();
 }
 
 // The newest whole items of a ring, oldest first.

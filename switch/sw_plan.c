@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_log.h"
 #include "sw_plan_build.h"
@@ -224,12 +225,12 @@ static void name_the_missing(struct sw_switch *sw, struct sw_error *err)
 int sw_plan_settle(struct sw_switch *sw, struct sw_error *err)
 {
 	const struct timespec look = {.tv_nsec = SW_PLAN_LOOK_NS};
-	uint64_t now = sw_now_ns();
+	uint64_t now = pmdp_mono_now_ns();
 	uint64_t deadline_ns = now + sw->settings.reconfigure_timeout_ms * UINT64_C(1000000);
 	uint64_t housekeep_ns = now + SW_HOUSEKEEP_MS * UINT64_C(1000000);
 
 	while (!sw_plan_poll(sw)) {
-		now = sw_now_ns();
+		now = pmdp_mono_now_ns();
 		if (now >= deadline_ns) {
 			name_the_missing(sw, err);
 			return -ETIMEDOUT;

@@ -21,9 +21,9 @@ process(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct rte_mbuf *
 /*
  * What an iteration changes is kept in registers and written back at the end, about twice a
  * millisecond; only the beat goes out at once. The beat is pmdp_lane_beat(), spelled out for that:
- * the iteration's length, which busy and idle time need anyway, is also the gap since the last beat.
- * No branch asks for keepalive (see run->hot): where such branches lie alone made up to 2 percent of
- * the rate, in either direction.
+ * the iteration's length, which busy and idle time need anyway, is also the gap since the last
+ * beat. No branch asks for keepalive (see run->hot): where such branches lie alone made up to 2
+ * percent of the rate, in either direction.
  */
 static inline __attribute__((always_inline)) void poll_queues(struct sw_pmd_run *run,
 							      uint64_t due_ticks, const bool is_tsc)

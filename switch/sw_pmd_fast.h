@@ -21,8 +21,8 @@ struct sw_pipe;
 // What the PMD has at hand while it polls; its own memory.
 struct sw_pmd_run {
 	struct pmdp_lane *lane;
-	// Where beats and breadcrumbs go: the lane's slot, or while keepalive is off unseen below, where
-	// nobody looks. The path of a packet is the same in both, to the instruction.
+	// Where beats and breadcrumbs go: the lane's slot, or while keepalive is off unseen below,
+	// where nobody looks. The path of a packet is the same in both, to the instruction.
 	struct pmdp_hot_shm *hot;
 	uint64_t floor_ticks; // gaps from this length on are recorded; UINT64_MAX: none
 	uint64_t *counters;   // lane->body.counters

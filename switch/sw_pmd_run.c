@@ -11,6 +11,7 @@
 #include <rte_lcore.h>
 #include <rte_rcu_qsbr.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_flow.h"
 #include "sw_pipe_fast.h"
@@ -120,7 +121,7 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	uint64_t crumb = PMDP_CRUMB(PMDP_STAGE_HOUSEKEEP, 0, 0);
 
 	run->now_ticks = pmdp_lane_clock(run->lane);
-	run->now_s = (uint32_t)(sw_now_ns() / UINT64_C(1000000000));
+	run->now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
 	sw_pipe_begin(run);
 	for (;;) {
 		// P2: a new plan's contents are seen whole.
@@ -138,7 +139,7 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 		}
 		sw_pmd_poll(run, run->now_ticks + housekeep_ticks);
 		pmdp_lane_crumb(run->lane, crumb);
-		run->now_s = (uint32_t)(sw_now_ns() / UINT64_C(1000000000));
+		run->now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
 		sw_sweep(run);
 		publish(run);
 		rte_rcu_qsbr_quiescent(pmd->sw->qsbr, pmd->index);

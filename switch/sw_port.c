@@ -10,6 +10,7 @@
 
 #include <rte_malloc.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_text.h"
 #include "pmdpulse.h"
 #include "sw_device.h"
@@ -215,7 +216,7 @@ int sw_port_add(struct sw_switch *sw, const struct sw_port_conf *conf, struct sw
 	sw->ports.slots[port->index] = port;
 	sw->ports.n++;
 	sw_sched_move_control(sw); // drivers start threads
-	sw_port_publish(sw, port, sw_now_ns());
+	sw_port_publish(sw, port, pmdp_mono_now_ns());
 	sw_plan_changed(sw);
 	return sw_plan_settle(sw, err);
 }
@@ -228,7 +229,7 @@ int sw_port_del(struct sw_switch *sw, const char *name, struct sw_error *err)
 		return sw_fail(err, -ENOENT, "no port %s; see dump-ports", name);
 	if (port->state != SW_PORT_REMOVING) {
 		port->state = SW_PORT_REMOVING;
-		port->removing_since_ns = sw_now_ns();
+		port->removing_since_ns = pmdp_mono_now_ns();
 		sw_plan_changed(sw);
 	}
 	return sw_plan_settle(sw, err);

@@ -7,6 +7,7 @@
 
 #include <rte_ethdev.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_shm.h"
 #include "pmdpulse.h"
 #include "sw_pmd.h"
@@ -65,7 +66,7 @@ void sw_stats_clear(struct sw_switch *sw)
 	struct sw_pmd *pmd = NULL;
 	struct pmdp_lane_body body;
 
-	sw->cleared_ns = sw_now_ns();
+	sw->cleared_ns = pmdp_mono_now_ns();
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
 		sw_perf_clear(pmd);
 		if (read_counters(pmd, &body) == 0)

@@ -3,10 +3,10 @@
 #include "sw_switch.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include <rte_rcu_qsbr.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_flow.h"
 #include "sw_log.h"
@@ -18,14 +18,6 @@
 #include "sw_sched.h"
 
 #define SW_PORTS_PUBLISH_NS UINT64_C(200000000)
-
-uint64_t sw_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 void sw_switch_pmd_cpus(const struct sw_switch *sw, const struct sw_settings *settings,
 			cpu_set_t *out_cpus)
@@ -178,7 +170,7 @@ int sw_switch_start(struct sw_switch *sw, struct sw_error *err)
 
 void sw_switch_housekeep(struct sw_switch *sw)
 {
-	uint64_t now_ns = sw_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 	struct sw_port *port = NULL;
 
 	pmdp_publisher_housekeep(sw->pub);

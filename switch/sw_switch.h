@@ -93,8 +93,6 @@ void sw_switch_pmd_cpus(const struct sw_switch *sw, const struct sw_settings *se
 // Signs of life, port slots, deferred frees, plans. From the timer and while control waits.
 void sw_switch_housekeep(struct sw_switch *sw);
 
-uint64_t sw_now_ns(void); // CLOCK_MONOTONIC
-
 #ifdef PMDP_TEST_HOOKS
 /*
  * `test-hook PMD ACTION [MS]`: ACTION spin (endless loop in sw_test_spin, MS or for ever), block

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 #include "sw_pmd.h"
 #include "sw_pmd_run.h"
@@ -20,9 +21,9 @@
 void sw_test_spin(uint32_t ms);
 __attribute__((noinline)) void sw_test_spin(uint32_t ms)
 {
-	uint64_t end_ns = sw_now_ns() + ms * UINT64_C(1000000);
+	uint64_t end_ns = pmdp_mono_now_ns() + ms * UINT64_C(1000000);
 
-	while (ms == 0 || sw_now_ns() < end_ns)
+	while (ms == 0 || pmdp_mono_now_ns() < end_ns)
 		for (uint32_t i = 0; i < 100000; i++)
 			__asm__ __volatile__("" ::: "memory");
 }
@@ -66,16 +67,16 @@ static void block_in_pipe(uint32_t ms)
 static void fault_pages(uint32_t ms)
 {
 	const size_t size = 16u << 20;
-	uint64_t end_ns = sw_now_ns() + ms * UINT64_C(1000000);
+	uint64_t end_ns = pmdp_mono_now_ns() + ms * UINT64_C(1000000);
 	char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return;
 	madvise(map, size, MADV_NOHUGEPAGE);
 	munlock(map, size);
-	while (sw_now_ns() < end_ns) {
+	while (pmdp_mono_now_ns() < end_ns) {
 		madvise(map, size, MADV_DONTNEED);
-		for (size_t i = 0; i < size && sw_now_ns() < end_ns; i += 4096)
+		for (size_t i = 0; i < size && pmdp_mono_now_ns() < end_ns; i += 4096)
 			map[i] = 1;
 	}
 	munmap(map, size);

@@ -13,23 +13,15 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "pmdp_clock.h"
 #include "vs_log.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S UINT64_C(1000000000)
-#define DISCOVER_NS NS_PER_S
-#define SAVE_NS NS_PER_S
-#define NOTIFY_NS NS_PER_S
-#define DRAIN_NS (2 * NS_PER_S)
+#define DISCOVER_NS PMDP_NS_PER_S
+#define SAVE_NS PMDP_NS_PER_S
+#define NOTIFY_NS PMDP_NS_PER_S
+#define DRAIN_NS (2 * PMDP_NS_PER_S)
 #define TOUCH_EVENTS (IN_ATTRIB | IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR)
-
-static uint64_t mono_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static struct vs_follower *find_follower(struct vs_poster *poster, const char *name)
 {
@@ -123,7 +115,7 @@ static void read_signals(struct vs_poster *poster)
 	while (read(poster->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		vs_log(VS_NOTICE, "%s: stopping", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
 		poster->is_stopping = true;
-		poster->stop_by_ns = mono_ns() + DRAIN_NS;
+		poster->stop_by_ns = pmdp_mono_now_ns() + DRAIN_NS;
 	}
 }
 
@@ -288,14 +280,14 @@ void vs_poster_run(struct vs_poster *poster)
 	struct vs_result result;
 
 	for (;;) {
-		uint64_t now_ns = mono_ns();
+		uint64_t now_ns = pmdp_mono_now_ns();
 		uint64_t due_ns = work(poster, now_ns);
 
 		if (vs_post_go(&poster->post, &result)) {
-			vs_send_result(poster, &result, mono_ns());
+			vs_send_result(poster, &result, pmdp_mono_now_ns());
 			continue;
 		}
-		now_ns = mono_ns();
+		now_ns = pmdp_mono_now_ns();
 		if (poster->is_stopping && is_drained(poster, now_ns))
 			return;
 		int wait_ms = due_ns > now_ns ? (int)((due_ns - now_ns) / NS_PER_MS) + 1 : 0;
@@ -310,7 +302,7 @@ void vs_poster_stop(struct vs_poster *poster)
 {
 	sd_notify(0, "STOPPING=1");
 	if (poster->n_followers)
-		save(poster, mono_ns());
+		save(poster, pmdp_mono_now_ns());
 	if (poster->queue.n)
 		vs_log(VS_NOTICE, "%u events wait%s", poster->queue.n,
 		       poster->config.state_dir[0] ? " for the next start"

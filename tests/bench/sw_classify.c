@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "pmdp_clock.h"
 #include "sw_flow.h"
 #include "sw_impl.h"
 #include "sw_impl_fast.h"
@@ -84,10 +84,7 @@ static int make_ring(struct ring *ring, uint32_t n)
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 static int compare(const void *a, const void *b)

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "pmdp_clock.h"
 #include "sw_flow.h"
 
 #define N_ROUNDS 51
@@ -30,10 +30,7 @@ static uint32_t dice(uint32_t n)
 
 static double now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+	return (double)pmdp_mono_now_ns();
 }
 
 static void die(const char *why)

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "pmdp_clock.h"
 
 static char dir[64];
 
@@ -86,8 +87,5 @@ uint64_t test_random(uint64_t *state)
 
 uint64_t test_now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return pmdp_mono_now_ns();
 }

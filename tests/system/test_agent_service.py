@@ -9,6 +9,7 @@ import stat
 import pytest
 
 from lib.control import request, request_raw
+from lib.notify import NotifySocket
 from lib.process import built
 from lib.wait import wait_for
 
@@ -109,25 +110,6 @@ def test_control_client_that_never_reads(start_agent, start_publisher):
         agent.events.wait(kind="pmd-stall", phase="raise")
     long_line = "x" * 10000
     assert "too long" in request_raw(agent.ctl_path, long_line)["error"]
-
-
-class NotifySocket:
-    """What a service says to its manager."""
-
-    def __init__(self, path):
-        self.path = path
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.sock.bind(path)
-        self.sock.setblocking(False)
-        self.lines = []
-
-    def has(self, text):
-        try:
-            while True:
-                self.lines += self.sock.recv(4096).decode().splitlines()
-        except BlockingIOError:
-            pass
-        return any(text in line for line in self.lines)
 
 
 def test_notifies_systemd(start_agent, start_publisher, rundir):

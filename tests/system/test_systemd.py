@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lib import collectd, systemd
+from lib import collectd, systemd, ves
 from lib.events import matches
 from lib.process import built
 from lib.wait import holds_for, wait_for
@@ -29,6 +29,8 @@ TRUE_KINDS = ("switch-stopped", "switch-back", "agent-late")
 COLLECTD_LOG = "/var/log/collectd.log"
 HOG = "/usr/local/bin/hog"
 HOOKED = "/usr/local/sbin/pmdpulse-switch-hooks"
+VES, VES_LISTENER, VES_PORT = "pmdpulse-ves", "ves-listener", 8080
+VES_TAKEN = "/run/ves-taken"
 SWITCH_CONF = f"""set pmd-cpu-mask={1 << PMD_CORE:#x}
 add-port p1 net_null1 ofport=1
 add-port p2 net_null2 ofport=2
@@ -228,6 +230,67 @@ def test_place_is_named_in_another_users_process(machine, hooked):
                        what=lambda: f"a clear of {cause}; told were {told(machine, before)}")[0]
         assert end["duration_s"] == pytest.approx(ms / 1e3, rel=0.1)
         assert end["evidence"].get(key, "").startswith(text) and end["evidence"].get(key), end
+
+
+@pytest.fixture
+def ves_collector(machine):
+    """The poster's unit, and what it posts to; ves_collector() are the events that arrived."""
+    script = "/usr/local/bin/ves-listener"
+    machine.copy(ves.__file__.replace("ves.py", "ves_listener.py"), script, 0o755)
+    machine.write("/etc/pmdpulse/ves.conf",
+                  f"[ves]\nurl = http://127.0.0.1:{VES_PORT}{ves.LISTENER}\nsource-name = host1\n")
+    machine.output("systemd-run", f"--unit={VES_LISTENER}", "python3", script, VES_PORT, VES_TAKEN)
+    machine.start(VES)
+    validator = ves.schema_validator()
+
+    def taken():
+        posts = [json.loads(line) for line in machine.read(VES_TAKEN).splitlines()]
+        for post in posts:
+            assert post["path"] == ves.LISTENER
+            validator.validate(post["body"])
+        return [post["body"]["event"] for post in posts]
+    yield taken
+    print("taken by the collector:\n" + machine.read(VES_TAKEN))
+    machine.stop(VES, VES_LISTENER)
+    machine.run("rm", "-f", "/etc/pmdpulse/ves.conf", VES_TAKEN)
+
+
+def test_poster_tells_a_collector(machine, ves_collector):
+    """A stall, and the switch's end, arrive by HTTP; from a process without a right."""
+    assert machine.is_active(VES), machine.describe(VES)
+    pid = machine.main_pid(VES)
+    assert machine.output("stat", "-c", "%U", f"/proc/{pid}") == VES
+    for line in ("CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"):
+        assert line in machine.read(f"/proc/{pid}/status")
+    hog = json.loads(machine.output(HOG, "--core", PMD_CORE, "--ms", 300, "--class", "fifo"))
+
+    def faults(condition, severity):
+        return [event for event in ves_collector() if event["commonEventHeader"]["domain"] == "fault"
+                and event["faultFields"]["alarmCondition"] == condition
+                and event["faultFields"]["eventSeverity"] == severity]
+
+    def of_the_hog(severity):
+        return [event for event in faults("pmd-stall", severity) if event["faultFields"]
+                ["alarmAdditionalInformation"].get("culprit_pid") == str(hog["pid"])]
+    end = machine.wait(lambda: of_the_hog("NORMAL"), what=lambda: f"the clear; taken were {ves_collector()}")[0]
+    header = end["commonEventHeader"]
+    assert header["sourceName"] == "host1"
+    told = end["faultFields"]["alarmAdditionalInformation"]
+    assert told["cause"] == "preempted" and told["culprit"] == hog["comm"]
+    assert float(told["duration_s"]) == pytest.approx(hog["spun_ns"] / 1e9, rel=0.1)
+    assert header["eventId"] in [e["commonEventHeader"]["eventId"] for e in faults("pmd-stall", "CRITICAL")]
+    # Gone without a word: an alarm until it is back.
+    old = machine.main_pid(SWITCH)
+    machine.kill(SWITCH)
+    machine.wait(lambda: faults("switch-gone", "CRITICAL"), what=lambda: f"the alarm; taken were {ves_collector()}")
+    machine.wait_back(SWITCH, old)
+    machine.wait(lambda: faults("switch-gone", "NORMAL"), what=lambda: f"its end; taken were {ves_collector()}")
+    machine.stop(SWITCH)
+    states = machine.wait(lambda: [s for e in ves_collector() if e["commonEventHeader"]["domain"] == "stateChange"
+                                   for s in [e["stateChangeFields"]["newState"]] if s == "maintenance"],
+                          what=lambda: f"maintenance; taken were {ves_collector()}")
+    assert states == ["maintenance"]
+    assert machine.main_pid(VES) == pid
 
 
 def test_switch_killed(machine):

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "ag_diag.h"
+#include "pmdp_clock.h"
 #include "pmdp_json.h"
 
 #define N_GAPS 256
@@ -82,11 +83,6 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -110,7 +106,7 @@ ONE_PIECE uint64_t stuck_in_a_loop(uint64_t until_ns)
 	do
 		for (i = 0; i < 100000; i++)
 			sum += i ^ (sum << 1);
-	while (now_ns() < until_ns);
+	while (pmdp_mono_now_ns() < until_ns);
 	return sum;
 }
 
@@ -131,10 +127,10 @@ static void obey(int order)
 {
 	uint64_t ms = atomic_load(&shared->order_ms), ran_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	atomic_store(&shared->done_begin_ns, now_ns());
+	atomic_store(&shared->done_begin_ns, pmdp_mono_now_ns());
 	switch (order) {
 	case ORDER_LOOP:
-		stuck_in_a_loop(now_ns() + ms * 1000000);
+		stuck_in_a_loop(pmdp_mono_now_ns() + ms * 1000000);
 		break;
 	case ORDER_NAP:
 		sleep_ns(ms * 1000000);
@@ -145,7 +141,7 @@ static void obey(int order)
 	case ORDER_EXIT:
 		pthread_exit(NULL);
 	}
-	atomic_store(&shared->done_end_ns, now_ns());
+	atomic_store(&shared->done_end_ns, pmdp_mono_now_ns());
 	atomic_store(&shared->done_ran_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran_ns);
 	atomic_store(&shared->order, ORDER_NONE);
 	atomic_fetch_add(&shared->n_done, 1);
@@ -167,14 +163,14 @@ static void *poll_thread(void *arg)
 		perror("sched_setscheduler");
 	else if (!opt.fifo && setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), opt.nice))
 		perror("setpriority");
-	last_ns = now_ns();
+	last_ns = pmdp_mono_now_ns();
 	atomic_store(&shared->beat_ns, last_ns);
 	atomic_store(&shared->tid, (uint32_t)syscall(SYS_gettid));
 	for (;;) {
 		order = atomic_load_explicit(&shared->order, memory_order_relaxed);
 		if (order != ORDER_NONE)
 			obey(order);
-		now = now_ns();
+		now = pmdp_mono_now_ns();
 		if (opt.self_ns && now - last_ns >= opt.self_ns) {
 			n = atomic_load(&shared->n_gaps);
 			atomic_store(&shared->gap_begin_ns[n % N_GAPS], last_ns);
@@ -210,14 +206,14 @@ struct stall {
 static void explain(struct ag_diag *diag, struct stall *stall, uint64_t end_ns)
 {
 	struct ag_explain what = {
-		.begin_ns = stall->begin_ns, .end_ns = end_ns, .now_ns = now_ns()};
+		.begin_ns = stall->begin_ns, .end_ns = end_ns, .now_ns = pmdp_mono_now_ns()};
 	bool is_first = stall->n_calls++ == 0;
 	uint64_t took_ns;
 
 	stall->retry_ns = 0;
 	if (!ag_diag_explain(diag, &what, &stall->last, &stall->retry_ns))
 		stall->retry_ns = 0;
-	took_ns = now_ns() - what.now_ns;
+	took_ns = pmdp_mono_now_ns() - what.now_ns;
 	if (took_ns > stall->max_took_ns)
 		stall->max_took_ns = took_ns;
 	if (is_first) {
@@ -302,8 +298,8 @@ static void look_back(struct ag_diag *diag, uint64_t *n_gaps, uint64_t seen_begi
 		set_up(&stall, atomic_load(&shared->gap_begin_ns[*n_gaps % N_GAPS]));
 		stall.told_end_ns = atomic_load(&shared->gap_end_ns[*n_gaps % N_GAPS]);
 		do {
-			if (stall.retry_ns > now_ns())
-				sleep_ns(stall.retry_ns - now_ns());
+			if (stall.retry_ns > pmdp_mono_now_ns())
+				sleep_ns(stall.retry_ns - pmdp_mono_now_ns());
 			explain(diag, &stall, stall.told_end_ns);
 		} while (stall.retry_ns);
 		print(&stall);
@@ -312,7 +308,7 @@ static void look_back(struct ag_diag *diag, uint64_t *n_gaps, uint64_t seen_begi
 
 static void judge(struct ag_diag *diag, struct stall *stall)
 {
-	uint64_t beat_ns = atomic_load(&shared->beat_ns), now = now_ns();
+	uint64_t beat_ns = atomic_load(&shared->beat_ns), now = pmdp_mono_now_ns();
 
 	if (stall->is_open && !stall->is_ended && beat_ns != stall->begin_ns) {
 		stall->is_ended = true;
@@ -336,25 +332,25 @@ static void run(struct ag_diag *diag, pid_t pid)
 {
 	struct ag_thread thread = {pid, (pid_t)atomic_load(&shared->tid),
 				   opt.is_coreless ? -1 : opt.core, "poll-probe"};
-	uint64_t until_ns = now_ns() + opt.seconds * 1000000000u, n_gaps = 0, n_done = 0;
+	uint64_t until_ns = pmdp_mono_now_ns() + opt.seconds * 1000000000u, n_gaps = 0, n_done = 0;
 	struct stall stall = {0};
 	bool is_ending = false;
 
 	ag_diag_watch(diag, 0, &thread);
 	printf("{\"ready\": {\"pid\": %d, \"tid\": %d}}\n", pid, thread.tid);
 	fflush(stdout);
-	while (!is_ending && now_ns() < until_ns) {
+	while (!is_ending && pmdp_mono_now_ns() < until_ns) {
 		sleep_ns(stall.is_open ? 500000 : 1000000);
 		judge(diag, &stall);
 		if (!stall.is_open)
 			look_back(diag, &n_gaps, stall.begin_ns);
-		ag_diag_tick(diag, now_ns());
+		ag_diag_tick(diag, pmdp_mono_now_ns());
 		print_done(&n_done);
 		read_orders(&is_ending);
 	}
 	// A thread that ended never comes back: its stall is told as it is.
 	if (stall.is_open) {
-		stall.told_end_ns = now_ns();
+		stall.told_end_ns = pmdp_mono_now_ns();
 		print(&stall);
 	}
 }

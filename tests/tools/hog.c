@@ -32,6 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmdp_clock.h"
+
 #define MAX_MS 1000
 #define MAX_TASKS 64
 #define GAP_NS 50000
@@ -51,14 +53,6 @@ static const struct {
 	{"fifo", SCHED_FIFO},   {"rr", SCHED_RR},     {"other", SCHED_OTHER},
 	{"batch", SCHED_BATCH}, {"idle", SCHED_IDLE},
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void die(const char *what)
 {
@@ -109,10 +103,10 @@ static void sleep_until(uint64_t at_ns)
 // Time that this task had the CPU, by its own clock: the gaps in it are somebody else's.
 static uint64_t spin_until(uint64_t until_ns)
 {
-	uint64_t last_ns = now_ns(), now, spun_ns = 0;
+	uint64_t last_ns = pmdp_mono_now_ns(), now, spun_ns = 0;
 
 	while (last_ns < until_ns) {
-		now = now_ns();
+		now = pmdp_mono_now_ns();
 		if (now - last_ns < GAP_NS)
 			spun_ns += now - last_ns;
 		last_ns = now;
@@ -152,16 +146,16 @@ static void *be_hog(void *arg)
 	move_to(&core);
 	if (opt.at_ns)
 		sleep_until(opt.at_ns);
-	begin_ns = now_ns();
+	begin_ns = pmdp_mono_now_ns();
 	until_ns = begin_ns + opt.ms * 1000000;
 	if (!burst_ns)
 		spun_ns = spin_until(until_ns);
-	while (burst_ns && (now = now_ns()) < until_ns) {
+	while (burst_ns && (now = pmdp_mono_now_ns()) < until_ns) {
 		spun_ns += spin_until(now + burst_ns < until_ns ? now + burst_ns : until_ns);
-		if (now_ns() < until_ns)
-			sleep_until(now_ns() + opt.pause_us * 1000);
+		if (pmdp_mono_now_ns() < until_ns)
+			sleep_until(pmdp_mono_now_ns() + opt.pause_us * 1000);
 	}
-	end_ns = now_ns();
+	end_ns = pmdp_mono_now_ns();
 	move_to(&others);
 	if (is_rt)
 		set_class(SCHED_OTHER, 0);

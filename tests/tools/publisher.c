@@ -39,6 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmdp_clock.h"
 #include "pmdpulse.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -88,11 +89,6 @@ static uint64_t read_clock(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t now_ns(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
-
 static void nap(uint64_t ns)
 {
 	struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),
@@ -123,26 +119,26 @@ static void beat(struct pmdp_lane *lane)
 
 static void poll_for(struct pmdp_lane *lane, uint64_t ns)
 {
-	uint64_t end_ns = now_ns() + ns;
+	uint64_t end_ns = pmdp_mono_now_ns() + ns;
 
-	while (now_ns() < end_ns)
+	while (pmdp_mono_now_ns() < end_ns)
 		pmdp_lane_beat(lane, pmdp_lane_clock(lane));
 }
 
 static void spin(uint64_t ns)
 {
-	uint64_t end_ns = now_ns() + ns;
+	uint64_t end_ns = pmdp_mono_now_ns() + ns;
 
-	while (now_ns() < end_ns)
+	while (pmdp_mono_now_ns() < end_ns)
 		;
 }
 
 // Gaps of 20 ms (kept below the stall limit by the test's interval) that fill pct of the time.
 static void starve(struct pmdp_lane *lane, uint64_t pct, uint64_t ms)
 {
-	uint64_t end_ns = now_ns() + ms * NS_PER_MS;
+	uint64_t end_ns = pmdp_mono_now_ns() + ms * NS_PER_MS;
 
-	while (now_ns() < end_ns) {
+	while (pmdp_mono_now_ns() < end_ns) {
 		nap(20 * NS_PER_MS);
 		beat(lane);
 		for (uint64_t left_ms = 20 * (100 - pct) / pct; left_ms > 0; left_ms--) {
@@ -155,7 +151,7 @@ static void starve(struct pmdp_lane *lane, uint64_t pct, uint64_t ms)
 static void obey(struct worker *worker, struct pmdp_lane *lane, enum order order)
 {
 	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = pmdp_mono_now_ns();
 
 	switch (order) {
 	case ORDER_STALL:
@@ -177,7 +173,7 @@ static void obey(struct worker *worker, struct pmdp_lane *lane, enum order order
 	}
 	beat(lane);
 	say("done %s %llu %llu %llu", worker->name, (unsigned long long)begin_ns,
-	    (unsigned long long)now_ns(),
+	    (unsigned long long)pmdp_mono_now_ns(),
 	    (unsigned long long)(read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns));
 }
 
@@ -305,7 +301,7 @@ static const char *set_port(const char *name, const char *state)
 	snprintf(port->body.name, sizeof(port->body.name), "%s", name);
 	port->body.ofport = (uint32_t)(port - ports) + 1;
 	port->body.admin_state = PMDP_LINK_UP;
-	port->body.snapshot_ns = now_ns();
+	port->body.snapshot_ns = pmdp_mono_now_ns();
 	if (!strcmp(state, "del")) {
 		pmdp_port_release(publisher, port->slot);
 		port->name[0] = 0;

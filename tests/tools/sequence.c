@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmdp_clock.h"
+
 #define FRAME_BYTES 60
 #define ETHERTYPE 0x88b5 // for local experiments
 #define BUFFER_BYTES (32 << 20)
@@ -51,10 +53,7 @@ static void end(int number)
 
 static double now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 static int open_interface(const char *name, uint16_t protocol)

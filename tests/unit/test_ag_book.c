@@ -17,6 +17,7 @@
 #include "ag_log.h"
 #include "ag_loop.h"
 #include "ag_sink.h"
+#include "pmdp_clock.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -37,14 +38,14 @@ bool ag_diag_explain(struct ag_diag *diag, const struct ag_explain *what,
 	(void)diag;
 	answer.n_asked++;
 	answer.asked_end_ns = what->end_ns;
-	for (uint64_t end_ns = ag_now_ns() + answer.takes_ns; ag_now_ns() < end_ns;)
+	for (uint64_t end_ns = pmdp_mono_now_ns() + answer.takes_ns; pmdp_mono_now_ns() < end_ns;)
 		;
 	incident->cause = answer.cause;
 	if (answer.culprit_pid)
 		pmdp_incident_culprit(incident, "hog", answer.culprit_pid, answer.culprit_pid,
 				      "SCHED_FIFO", 300 * NS_PER_MS);
 	pmdp_evidence_int(incident, "asked", answer.n_asked);
-	*out_retry_ns = ag_now_ns() + 20 * NS_PER_MS;
+	*out_retry_ns = pmdp_mono_now_ns() + 20 * NS_PER_MS;
 	return answer.is_more;
 }
 
@@ -290,16 +291,16 @@ static void test_book_asks_again_and_tells_news_only(void **state)
 	uint64_t retry_ns = ag_book_settle(&f->book);
 	read_events(f);
 	assert_int_equal(f->n_events, 1); // still unknown: no news
-	assert_true(retry_ns > ag_now_ns() - 100 * NS_PER_MS);
+	assert_true(retry_ns > pmdp_mono_now_ns() - 100 * NS_PER_MS);
 	answer.cause = PMDP_CAUSE_OWN_CODE;
-	while (ag_now_ns() < retry_ns)
+	while (pmdp_mono_now_ns() < retry_ns)
 		usleep(100);
 	retry_ns = ag_book_settle(&f->book);
 	read_events(f);
 	assert_int_equal(f->n_events, 1);
 	assert_int_equal(f->events[0].cause, PMDP_CAUSE_OWN_CODE);
 	answer.is_more = false;
-	while (ag_now_ns() < retry_ns)
+	while (pmdp_mono_now_ns() < retry_ns)
 		usleep(100);
 	assert_int_equal(ag_book_settle(&f->book), 0);
 	read_events(f);

@@ -16,6 +16,7 @@
 #include "ag_agent.h"
 #include "ag_ctl.h"
 #include "ag_instance.h"
+#include "pmdp_clock.h"
 #include "test_dir.h"
 
 #define N_KEPT 16
@@ -34,7 +35,7 @@ static void on_time(void *ctx, uint64_t now_ns)
 // All that waits is served, then some.
 static void turn(void)
 {
-	struct ag_timer timer = {.due_ns = ag_now_ns() + TURN_NS, .fn = on_time};
+	struct ag_timer timer = {.due_ns = pmdp_mono_now_ns() + TURN_NS, .fn = on_time};
 
 	agent.loop.is_stopping = false;
 	ag_loop_add_timer(&agent.loop, &timer);

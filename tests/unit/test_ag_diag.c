@@ -17,17 +17,10 @@
 #include <cmocka.h>
 
 #include "ag_diag.h"
+#include "pmdp_clock.h"
 
 #define MS UINT64_C(1000000)
 #define PATIENCE_NS (10000 * MS)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 // A child that spins until it is killed, or ends by itself should the test fail before that.
 static pid_t start_spinner(int *out_core)
@@ -46,7 +39,7 @@ static pid_t start_spinner(int *out_core)
 	CPU_SET(*out_core, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	for (;;)
-		now_ns();
+		pmdp_mono_now_ns();
 }
 
 static char state_of(pid_t pid)
@@ -66,9 +59,9 @@ static char state_of(pid_t pid)
 static void wait_state(pid_t pid, const char *states)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t until_ns = now_ns() + PATIENCE_NS;
+	uint64_t until_ns = pmdp_mono_now_ns() + PATIENCE_NS;
 
-	while (!strchr(states, state_of(pid)) && now_ns() < until_ns)
+	while (!strchr(states, state_of(pid)) && pmdp_mono_now_ns() < until_ns)
 		nanosleep(&pause, NULL);
 	assert_non_null(strchr(states, state_of(pid)));
 }
@@ -97,39 +90,39 @@ static void test_ag_diag_stop_is_remembered(void **state)
 	thread = (struct ag_thread){pid, pid, core, "spinner"};
 	assert_int_equal(ag_diag_new(&diag), 0);
 	assert_int_equal(ag_diag_watch(diag, 3, &thread), 0);
-	sleep_until(now_ns() + 50 * MS);
-	ag_diag_tick(diag, now_ns());
+	sleep_until(pmdp_mono_now_ns() + 50 * MS);
+	ag_diag_tick(diag, pmdp_mono_now_ns());
 
-	what.begin_ns = now_ns();
+	what.begin_ns = pmdp_mono_now_ns();
 	kill(pid, SIGSTOP);
 	wait_state(pid, "T");
 	sleep_until(what.begin_ns + 60 * MS);
-	what.now_ns = now_ns();
+	what.now_ns = pmdp_mono_now_ns();
 	ag_diag_explain(diag, &what, &incident, &retry_ns);
 	assert_int_equal(incident.cause, PMDP_CAUSE_STOPPED);
 	assert_string_equal(pmdp_evidence_find(&incident, "task_state")->text, "T");
 
 	sleep_until(what.begin_ns + 120 * MS);
-	what.end_ns = now_ns();
+	what.end_ns = pmdp_mono_now_ns();
 	kill(pid, SIGCONT);
 	wait_state(pid, "R");
 	what.begin_ns += 70000;
-	what.now_ns = now_ns();
+	what.now_ns = pmdp_mono_now_ns();
 	ag_diag_explain(diag, &what, &incident, &retry_ns);
 	assert_int_equal(incident.cause, PMDP_CAUSE_STOPPED);
 	assert_int_equal(incident.culprit_pid, 0);
 
 	// What holds for one stall is not taken over into the next.
-	sleep_until(now_ns() + 20 * MS);
+	sleep_until(pmdp_mono_now_ns() + 20 * MS);
 	what.begin_ns = what.end_ns + 1 * MS;
 	what.end_ns = 0;
-	what.now_ns = now_ns();
+	what.now_ns = pmdp_mono_now_ns();
 	ag_diag_explain(diag, &what, &incident, &retry_ns);
 	assert_int_not_equal(incident.cause, PMDP_CAUSE_STOPPED);
 
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	what.now_ns = now_ns();
+	what.now_ns = pmdp_mono_now_ns();
 	assert_false(ag_diag_explain(diag, &what, &incident, &retry_ns));
 	assert_int_equal(incident.cause, PMDP_CAUSE_PROCESS_DIED);
 	ag_diag_free(diag);

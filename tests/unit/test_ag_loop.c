@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ag_loop.h"
+#include "pmdp_clock.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -73,7 +74,7 @@ static int teardown(void **state)
 
 static uint64_t run_for(uint64_t ms)
 {
-	uint64_t begin_ns = ag_now_ns();
+	uint64_t begin_ns = pmdp_mono_now_ns();
 
 	f.loop.is_stopping = false;
 	f.end.due_ns = begin_ns + ms * NS_PER_MS;
@@ -83,7 +84,7 @@ static uint64_t run_for(uint64_t ms)
 
 static void test_loop_timer_fires_once_and_not_early(void **state)
 {
-	uint64_t due_ns = ag_now_ns() + 10 * NS_PER_MS;
+	uint64_t due_ns = pmdp_mono_now_ns() + 10 * NS_PER_MS;
 
 	(void)state;
 	f.a.due_ns = due_ns;
@@ -105,7 +106,7 @@ static void test_loop_due_in_the_past_fires_at_once(void **state)
 // Slack: done with the other timer's wake, without one of its own; alone, at the end of its slack.
 static void test_loop_slack_joins_another_wake(void **state)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 
 	(void)state;
 	f.a.due_ns = now_ns + 5 * NS_PER_MS;
@@ -119,7 +120,7 @@ static void test_loop_slack_joins_another_wake(void **state)
 
 static void test_loop_slack_is_bounded(void **state)
 {
-	uint64_t now_ns = ag_now_ns();
+	uint64_t now_ns = pmdp_mono_now_ns();
 
 	(void)state;
 	f.a.due_ns = now_ns + 5 * NS_PER_MS;
@@ -172,7 +173,7 @@ static void on_remove_self(void *ctx, uint64_t now_ns)
 static void test_loop_timer_may_remove_timers(void **state)
 {
 	(void)state;
-	f.b.due_ns = f.a.due_ns = ag_now_ns() + 5 * NS_PER_MS;
+	f.b.due_ns = f.a.due_ns = pmdp_mono_now_ns() + 5 * NS_PER_MS;
 	f.a.fn = f.b.fn = on_remove_self;
 	run_for(20);
 	assert_int_equal(f.n_a, 1);

@@ -20,6 +20,7 @@
 
 #include "ag_perf.h"
 #include "ag_perf_starts.h"
+#include "pmdp_clock.h"
 
 #define PMD 100
 #define HOG 200
@@ -220,14 +221,6 @@ static void *be_sleeper(void *core)
 	return NULL;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 // Every coming back of a thread that sleeps is in the runs: also from idle, whose leaving the
 // kernel doesn't record.
 static void test_ag_perf_sees_each_wake(void **state)
@@ -247,7 +240,7 @@ static void test_ag_perf_sees_each_wake(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, be_sleeper, &core), 0);
 	while (!sleeper_tid)
 		sched_yield();
-	ag_perf_drain(perf, monotonic_ns());
+	ag_perf_drain(perf, pmdp_mono_now_ns());
 	before = n_wakes;
 	r = ag_perf_runs(perf);
 	i = r->n;
@@ -255,7 +248,7 @@ static void test_ag_perf_sees_each_wake(void **state)
 	for (unsigned int step = 0; step < 30; step++) {
 		nanosleep(&pause, NULL);
 		after = n_wakes;
-		ag_perf_drain(perf, monotonic_ns());
+		ag_perf_drain(perf, pmdp_mono_now_ns());
 		for (; i < r->n; i++)
 			n += r->ring[i % AG_PERF_N_RUNS].tid == sleeper_tid;
 	}

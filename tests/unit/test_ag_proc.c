@@ -32,33 +32,12 @@ static void test_ag_proc_status(void **state)
 	assert_int_equal(ag_proc_parse_status("Name:\tx\nState:\t", &status), -EBADMSG);
 }
 
-static void test_ag_proc_stat(void **state)
-{
-	static const char text[] =
-		"1234 (a) R (b)) S 1 1234 1234 0 -1 4194560 11 22 33 44 55 66 7 8 -20 0 3 0 987654 "
-		"1000 200 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 50 1 0 0 0 0 0 0 0 0\n";
-	struct ag_proc_stat stat;
-
-	(void)state;
-	assert_int_equal(ag_proc_parse_stat(text, &stat), 0);
-	assert_string_equal(stat.comm, "a) R (b)");
-	assert_int_equal(stat.state, 'S');
-	assert_int_equal(stat.n_maj_faults, 33);
-	assert_int_equal(stat.n_threads, 3);
-	assert_int_equal(stat.processor, 1);
-	assert_int_equal(stat.policy, 1);
-	assert_int_equal(ag_proc_parse_stat("1234 (x", &stat), -EBADMSG);
-	assert_int_equal(ag_proc_parse_stat("1234 (x) ", &stat), -EBADMSG);
-	assert_int_equal(ag_proc_parse_stat("1234 (x) S 1 2 3", &stat), -EBADMSG);
-	assert_int_equal(ag_proc_parse_stat(")(", &stat), -EBADMSG);
-}
-
 static void test_ag_proc_self(void **state)
 {
 	struct ag_proc_thread thread;
 	struct ag_proc_status status;
 	struct ag_proc_runtime before, after;
-	struct ag_proc_stat stat;
+	struct pmdp_stat stat;
 	char wchan[64];
 	pid_t pid;
 	int wstatus;
@@ -181,10 +160,9 @@ static void test_ag_cpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ag_proc_status), cmocka_unit_test(test_ag_proc_stat),
-		cmocka_unit_test(test_ag_proc_self),   cmocka_unit_test(test_ag_cgroup_mounts),
-		cmocka_unit_test(test_ag_cgroup_path), cmocka_unit_test(test_ag_cgroup_stat),
-		cmocka_unit_test(test_ag_cpu),
+		cmocka_unit_test(test_ag_proc_status),   cmocka_unit_test(test_ag_proc_self),
+		cmocka_unit_test(test_ag_cgroup_mounts), cmocka_unit_test(test_ag_cgroup_path),
+		cmocka_unit_test(test_ag_cgroup_stat),   cmocka_unit_test(test_ag_cpu),
 	};
 
 	return cmocka_run_group_tests_name("ag_proc", tests, NULL, NULL);

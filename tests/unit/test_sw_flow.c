@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
+#include "pmdp_clock.h"
 #include "sw_flow.h"
 #include "sw_flow_field.h"
 
@@ -609,10 +609,7 @@ static void test_flow_table_counters(void **state)
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 // As many rules as there may be: all at once, replaced by others at once, and one by one.

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "pmdp_abi.h"
+#include "pmdp_clock.h"
 #include "sw_flow.h"
 #include "sw_plain.h"
 #include "sw_random.h"
@@ -73,10 +73,7 @@ static void change(struct sw_flow_table *table)
 
 static double now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)pmdp_mono_now_ns() / 1e9;
 }
 
 // PMDP_TEST_PACKETS: how many packets; without it, what fits into some seconds.

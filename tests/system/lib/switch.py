@@ -53,13 +53,13 @@ class Switch(Process):
     """A switch that answers and whose PMDs poll or sleep when the constructor returns."""
 
     def __init__(self, rundir, folder, lines=NULL_PORTS, instance="default", eal=(), name="switch",
-                 program=HOOKED, is_awaited=True):
+                 program=HOOKED, is_awaited=True, prefix=(), env=None):
         self.command = Command(rundir, instance)
         config = os.path.join(folder, f"{name}.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
-        super().__init__([built(program), *eal, "--", "-c", config, "--instance", instance,
-                          "--rundir", str(rundir)], folder, name)
+        super().__init__([*prefix, built(program), *eal, "--", "-c", config, "--instance", instance,
+                          "--rundir", str(rundir)], folder, name, env=env)
         if is_awaited:
             wait_for(self.is_up, 60, lambda: f"the switch to answer; it said:\n{self.err()}{self.out()}")
 

@@ -28,7 +28,7 @@ def parse(text):
     return json.loads(text, object_pairs_hook=unique)
 
 
-def _validator():
+def schema_validator():
     with open(SCHEMA, encoding="utf-8") as file:
         return jsonschema.Draft4Validator(json.load(file))
 
@@ -87,7 +87,7 @@ class Collector:
     """behave(500), behave("hang"), behave("drop"), behave(202); die() and live() on the same port."""
 
     def __init__(self, context=None):
-        self.validator, self.context = _validator(), context
+        self.validator, self.context = schema_validator(), context
         self.lock = threading.Lock()
         self.events, self.tries, self.errors = [], [], []
         self.rule, self.headers = (lambda event: 202), {}
