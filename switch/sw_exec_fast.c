@@ -127,15 +127,15 @@ static void normal(struct exec *x, uint32_t at, bool is_last)
 {
 	struct sw_pmd_run *run = x->run;
 	uint8_t copied[16];
-	const uint8_t *head = rte_pktmbuf_read(x->pkt, 0, sizeof(copied), copied);
+	// 14 at least: runts don't come here. Not even these need be in one segment.
+	uint32_t len = RTE_MIN(x->pkt->pkt_len, (uint32_t)sizeof(copied));
+	const uint8_t *head = rte_pktmbuf_read(x->pkt, 0, len, copied);
 	uint16_t vid = 0, to = SW_MAC_UNKNOWN;
 	uint32_t now_s = run->now_s;
 
-	if (head != NULL &&
+	if (len == sizeof(copied) &&
 	    ((head[12] == 0x81 && head[13] == 0x00) || (head[12] == 0x88 && head[13] == 0xa8)))
 		vid = (uint16_t)((head[14] & 0x0f) << 8 | head[15]);
-	if (head == NULL)
-		head = rte_pktmbuf_mtod(x->pkt, const uint8_t *); // a frame of 14 or 15 bytes
 	sw_mac_learn(run->macs, head + 6, vid, x->rxq->in_port, now_s);
 	if (!(head[0] & 1))
 		to = sw_mac_lookup(run->macs, head, vid, now_s);

@@ -93,11 +93,11 @@ static void test_headers_in_two_segments(void **state)
 
 	(void)state;
 	rule("in_port=1,udp,actions=mod_nw_src:1.2.3.4,mod_tp_dst:5353,output:2");
-	for (uint16_t first = 14; first < 60; first++) {
+	for (uint16_t first = 1; first < 60; first++) {
 		bed_give_cut(0, frame.bytes, frame.len, first);
 		bed_poll();
-		assert_memory_equal(bed.sent[1][first - 14].bytes + 26, "\x01\x02\x03\x04", 4);
-		check_sums(&bed.sent[1][first - 14], 14);
+		assert_memory_equal(bed.sent[1][first - 1].bytes + 26, "\x01\x02\x03\x04", 4);
+		check_sums(&bed.sent[1][first - 1], 14);
 	}
 }
 
@@ -212,6 +212,32 @@ static void test_normal_learns(void **state)
 	assert_int_equal(bed.n_sent[2], 2);
 }
 
+// The addresses may lie in two segments, and a frame may end before a tag could.
+static void test_normal_learns_from_two_segments(void **state)
+{
+	struct bed_frame there = bed_udp(1, 1000), back = bed_udp(2, 1000);
+	uint32_t n_back = 0;
+
+	(void)state;
+	rule("actions=normal");
+	memset(back.bytes + 6, 0, 6); // nobody: not learned
+	for (uint16_t len = 14; len <= 17; len++)
+		for (uint16_t first = 1; first < len; first++) {
+			there.bytes[6] = 2;
+			there.bytes[10] = (uint8_t)len;
+			there.bytes[11] = (uint8_t)first;
+			bed_give_cut(0, there.bytes, len, first);
+			bed_poll();
+			sw_mac_poll(bed.run.macs, 0);
+			memcpy(back.bytes, there.bytes + 6, 6);
+			bed_give_cut(1, back.bytes, len, first);
+			bed_poll();
+			n_back++;
+			assert_int_equal(bed.n_sent[0], n_back);
+			assert_int_equal(bed.n_sent[2], n_back); // those to unknown addresses
+		}
+}
+
 // A list of many outputs: beyond what a flow holds by itself.
 static void test_long_list(void **state)
 {
@@ -270,6 +296,7 @@ int main(void)
 		TEST(test_truncated_output),
 		TEST(test_flood),
 		TEST(test_normal_learns),
+		TEST(test_normal_learns_from_two_segments),
 		TEST(test_long_list),
 		TEST(test_no_buffer_for_a_copy),
 		TEST(test_output_to_a_port_that_is_not),
