@@ -91,7 +91,7 @@ static const char *class_of(pid_t tid)
 static int look_up(pid_t tid, struct ag_name *out_name)
 {
 	struct pmdp_stat stat;
-	int rc = pmdp_stat_read((uint32_t)tid, 0, &stat);
+	int rc = tid > 0 ? pmdp_stat_read((uint32_t)tid, 0, &stat) : -ESRCH; // 0 would be ourselves
 
 	if (rc)
 		return rc;

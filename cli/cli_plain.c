@@ -44,16 +44,19 @@ int cmd_plain(struct cli *cli, int argc, char **argv)
 int cmd_ask(struct cli *cli, int argc, char **argv)
 {
 	yajl_val reply, data;
+	int rc = CLI_OK;
 
 	if (cli_call(cli, "ctl", argv[0], argc - 1, argv + 1, &reply) != CLI_OK)
 		return CLI_FAILED;
 	data = cli_get(reply, "data");
-	if (cli->is_json)
+	if (data == NULL)
+		rc = cli_fail("%s: the reply has no data", argv[0]);
+	else if (cli->is_json)
 		cli_json_print(data);
 	else
 		cli_command_find(argv[0])->print(data);
 	yajl_tree_free(reply);
-	return CLI_OK;
+	return rc;
 }
 
 struct lines {

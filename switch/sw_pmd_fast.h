@@ -42,7 +42,8 @@ struct sw_pmd_run {
 	struct pmdp_hot_shm unseen;
 };
 
-// Before the first poll, and whenever enable-keepalive changes.
+// Before the first poll, and whenever enable-keepalive changes. The lane's floor is set by its
+// claim and stays.
 static inline void sw_pmd_set_keepalive(struct sw_pmd_run *run, bool is_on)
 {
 	run->is_keepalive = is_on;

@@ -3,8 +3,6 @@
 /*
  * Sending, on the packet path. The usual case, a whole burst to one port, is inline in the poll
  * loop.
- *
- * hot: the lane's slot for the breadcrumb, or NULL when keepalive is off.
  */
 #pragma once
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that stop the script: an exception wherever it is, except where it holds them back."""
+"""Signals that stop the script: an exception wherever it is, except where it holds them back.
+
+One is enough: a terminal and make both deliver it, and what the first one started must not be
+interrupted by the next.
+"""
 import contextlib
 import signal
 
@@ -19,6 +23,7 @@ def _on_signal(_signum, _frame):
     if _held:
         _came = True
     else:
+        ignore()
         raise Stopped
 
 
@@ -39,12 +44,12 @@ def held():
 
     Not a blocked mask: a process started within would inherit it.
     """
-    global _held, _came  # pylint: disable=global-statement
+    global _held  # pylint: disable=global-statement
     _held += 1
     try:
         yield
     finally:
         _held -= 1
     if _came and not _held:
-        _came = False
+        ignore()
         raise Stopped

@@ -13,7 +13,7 @@ import pytest
 
 from lib.control import request
 from lib.hosts import two_hosts
-from lib.process import Process, built
+from lib.process import NOBODY, Process, built, ordinary_user
 from lib.switch import NULL_PORTS
 from lib.wait import wait_for
 
@@ -195,12 +195,12 @@ def test_capture_larger_than_the_shared_pool(start_switch, ask, folder):
 
 def test_ordinary_user_without_hugepages(need_root, rundir, folder, processes):
     """Gets a switch, and is told what the kernel did not allow."""
-    os.chown(rundir, 65534, 65534)
+    prefix = ordinary_user()
+    os.chown(rundir, NOBODY, NOBODY)
     config = os.path.join(rundir, "start.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write("\n".join(("set pmd-cpu-mask=0x2", *NULL_PORTS)) + "\n")
-    switch = Process(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                      built("pmdpulse-switch"), "--no-huge", "--", "-c", config, "--rundir", rundir],
+    switch = Process([*prefix, built("pmdpulse-switch"), "--no-huge", "--", "-c", config, "--rundir", rundir],
                      folder, "switch", env={"HOME": "/", "XDG_RUNTIME_DIR": ""})
     processes.append(switch)
     path = os.path.join(rundir, "default.ctl")

@@ -16,12 +16,11 @@ import tempfile
 import pytest
 
 from lib import collectd
-from lib.process import built
+from lib.process import NOBODY, built, ordinary_user
 from lib.wait import wait_for
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 PROGRAMS = ("pmdpulse", "pmdpulse-agent", "pmdpulse-switch", "pmdpulse.so", "config.mk", "tests/tools/hog")
-NOBODY = 65534
 # Under nohup the signal is ignored, and run.py leaves it so.
 HANGS_UP = ("env", "--default-signal=HUP")
 
@@ -102,12 +101,7 @@ def test_run(need_root, place):
 
 
 def test_run_as_an_ordinary_user(need_root, place):
-    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all",
-            "--bounding-set=-all"]
-    if not shutil.which("setpriv"):
-        pytest.skip("no setpriv to become an ordinary user with")
-    if subprocess.run([*user, "test", "-x", built("pmdpulse-switch")], check=False).returncode:
-        pytest.skip(f"an ordinary user can't reach {built('.')}")
+    user = ordinary_user("--inh-caps=-all", "--bounding-set=-all")
     place.give_to(NOBODY)
     check_ran(place, place.make("run", "DURATION=3", prefix=user))
 
@@ -174,10 +168,9 @@ subprocess.Popen = interrupted
 it = stack.Stack({place.build!r})
 stopping.watch()
 try:
-    it.spawn("sleeper", ["/bin/sh", "-c", "exec sleep 60", {place.base!r}])
+    it.spawn("sleeper", [sys.executable, "-c", "import time; time.sleep(60)", {place.base!r}])
 except stopping.Stopped:
     print("stopped with", *it.processes)
-stopping.ignore()
 it.stop()
 """
     done = subprocess.run([sys.executable, "-c", script], env=place.env, capture_output=True, text=True,

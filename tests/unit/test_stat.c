@@ -73,6 +73,7 @@ static void test_of_living_and_dead(void **state)
 {
 	uint32_t pid = (uint32_t)getpid(), tid = (uint32_t)gettid();
 	struct pmdp_stat self, process, thread;
+	siginfo_t info;
 	pid_t child;
 
 	(void)state;
@@ -91,6 +92,10 @@ static void test_of_living_and_dead(void **state)
 	child = fork();
 	if (child == 0)
 		_exit(0);
+	// Ended and not yet waited for.
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(pmdp_stat_read((uint32_t)child, 0, &process), 0);
+	assert_int_equal(process.state, 'Z');
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(pmdp_stat_read((uint32_t)child, 0, &process), -ESRCH);
 	assert_int_equal(pmdp_stat_read(pid, (uint32_t)child, &process), -ESRCH);

@@ -308,9 +308,19 @@ static void test_off_beats_nothing(void **state)
 	(void)state;
 	sw_pmd_set_keepalive(&run, false);
 	hot.crumb = 77;
+	hot.beats = 78;
+	hot.beat_ticks = 79;
 	receive(0, 8);
 	assert_int_equal(lane.beats, 0);
 	assert_int_equal(hot.crumb, 77);
+	assert_int_equal(hot.beats, 78);
+	assert_int_equal(hot.beat_ticks, 79);
+	sw_pmd_set_keepalive(&run, true);
+	receive(0, 8);
+	assert_true(lane.beats > 0);
+	assert_int_equal(hot.beats, lane.beats);
+	assert_int_equal(hot.beat_ticks, run.now_ticks);
+	assert_int_not_equal(hot.crumb, 77);
 }
 
 int main(void)

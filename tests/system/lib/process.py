@@ -3,12 +3,14 @@
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 
 from .wait import TIMEOUT_S, wait_for
 
 BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(__file__), "../../../build"))
+NOBODY = 65534
 PR_SET_PDEATHSIG = 1
 SIGTERM = signal.SIGTERM  # Process.signal hides the module in the class body
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -17,6 +19,17 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def built(name):
     """Path of a program in the build folder: "pmdpulse-agent", "tests/tools/publisher"."""
     return os.path.abspath(os.path.join(BUILD, name))
+
+
+def ordinary_user(*options):
+    """What to put before a command so that NOBODY runs it (options: more for setpriv), or a skip."""
+    import pytest  # pylint: disable=import-outside-toplevel  # benchmarks run without it
+    prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *options)
+    if not shutil.which("setpriv"):
+        pytest.skip("no setpriv to become an ordinary user with")
+    if subprocess.run([*prefix, "test", "-x", built("pmdpulse-switch")], check=False).returncode:
+        pytest.skip(f"an ordinary user can't reach {built('.')}")
+    return prefix
 
 
 def _die_with_parent():
