@@ -7,8 +7,8 @@
  *	    [--name COMM] [--tasks N] [--burst-us US --pause-us US] [--at NS] [--threads]
  *
  * Spins on core N for MS milliseconds (at most 1000) of its own clock. A real-time class is taken
- * just before the spin (or before it sleeps until --at NS of CLOCK_MONOTONIC) and given back after
- * it; only with it is core N entered and left, as there an ordinary task may wait for seconds.
+ * before core N is entered and kept to the end: among busy neighbours an ordinary task may wait
+ * there for minutes. The others go back to all cores for the same reason.
  * --tasks N: as N processes; --threads: as N threads of one process. With --burst-us it spins and
  * sleeps in turn. Without --name, a random one. Prints one JSON line a task:
  * {"pid","tid","comm","class","begin_ns","end_ns","spun_ns"}; spun_ns leaves out what it lost
@@ -125,16 +125,14 @@ static void *be_hog(void *arg)
 	uint64_t begin_ns, until_ns, now, burst_ns = opt.burst_us * 1000, spun_ns = 0, end_ns;
 	bool is_rt = opt.policy == SCHED_FIFO || opt.policy == SCHED_RR;
 	const char *class = "?";
-	cpu_set_t core, others;
+	cpu_set_t core, before;
 	size_t i;
 
 	(void)arg;
 	CPU_ZERO(&core);
 	CPU_SET(opt.core, &core);
-	if (sched_getaffinity(0, sizeof(others), &others))
+	if (sched_getaffinity(0, sizeof(before), &before))
 		die("sched_getaffinity");
-	if (CPU_COUNT(&others) > 1)
-		CPU_CLR(opt.core, &others);
 	prctl(PR_SET_NAME, opt.name);
 	if (!is_rt && (opt.policy != SCHED_OTHER))
 		set_class(opt.policy, 0);
@@ -156,9 +154,8 @@ static void *be_hog(void *arg)
 			sleep_until(pmdp_mono_now_ns() + opt.pause_us * 1000);
 	}
 	end_ns = pmdp_mono_now_ns();
-	move_to(&others);
-	if (is_rt)
-		set_class(SCHED_OTHER, 0);
+	if (!is_rt)
+		move_to(&before);
 	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		if (classes[i].policy == opt.policy)
 			class = classes[i].name;
