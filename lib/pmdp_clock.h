@@ -22,6 +22,17 @@
 
 __extension__ typedef unsigned __int128 pmdp_u128;
 
+// What a reader makes of keepalive_interval_ns (docs/abi.md): hostile input, kept far from where
+// twice of it would overflow. 0: the default.
+static inline uint64_t pmdp_usable_interval_ns(uint64_t interval_ns)
+{
+	const uint64_t least_ns = PMDP_NS_PER_S / 1000, most_ns = 3600 * PMDP_NS_PER_S;
+
+	if (interval_ns == 0)
+		return PMDP_NS_PER_S / 20;
+	return interval_ns < least_ns ? least_ns : interval_ns > most_ns ? most_ns : interval_ns;
+}
+
 static inline uint64_t pmdp_mono_now_ns(void)
 {
 	struct timespec ts;

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "pmdp_clock.h"
 #include "pmdp_detector_internal.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
-#define DEFAULT_INTERVAL_NS (50 * NS_PER_MS)
 #define DEFAULT_STARVE_PCT 30
 #define IDLE_LOOK_NS (250 * NS_PER_MS) // something may have begun to poll meanwhile
 
@@ -40,18 +40,10 @@ uint32_t pmdp_detector_state(const struct pmdp_detector *detector, uint32_t lane
 	return lane < detector->n_lanes ? detector->lanes[lane].state : PMDP_STATE_UNUSED;
 }
 
-// An interval found in a segment is hostile input: keep what is computed from it far from overflow.
-static uint64_t usable_interval(uint64_t interval_ns)
-{
-	if (!interval_ns)
-		return DEFAULT_INTERVAL_NS;
-	return pmdp_min_u64(pmdp_max_u64(interval_ns, NS_PER_MS), 3600 * NS_PER_S);
-}
-
 static void resolve_limits(struct pmdp_judgement *j, const struct pmdp_limits *limits)
 {
-	j->interval_ns = usable_interval(limits->interval_ns ? limits->interval_ns
-							     : j->look->keepalive_interval_ns);
+	j->interval_ns = pmdp_usable_interval_ns(
+		limits->interval_ns ? limits->interval_ns : j->look->keepalive_interval_ns);
 	j->notify_missing = limits->notify_missing;
 	j->threshold_ns = j->interval_ns * (limits->notify_missing ? 1 : 2);
 	j->hold_ns = limits->hold_ns ? limits->hold_ns : NS_PER_S;
@@ -139,7 +131,8 @@ uint32_t pmdp_lane_state(const struct pmdp_lane_look *lane, const struct pmdp_lo
 	}
 	if (!lane->beat_ns) // never beat: nothing tells how old it is
 		return PMDP_STATE_MISSING;
-	interval_ns = usable_interval(interval_ns ? interval_ns : look->keepalive_interval_ns);
+	interval_ns =
+		pmdp_usable_interval_ns(interval_ns ? interval_ns : look->keepalive_interval_ns);
 	age_ns = pmdp_sub_sat(look->now_ns, lane->beat_ns);
 	if (age_ns >= 2 * interval_ns)
 		return PMDP_STATE_DEAD;

@@ -208,7 +208,7 @@ int pmdp_reader_look(struct pmdp_reader *reader, struct pmdp_look *out_look)
 	if (rc < 0)
 		return rc;
 	now_ns = pmdp_mono_now_ns();
-	interval_ns = word(&reader->header.keepalive_interval_ns);
+	interval_ns = pmdp_usable_interval_ns(word(&reader->header.keepalive_interval_ns));
 	for (uint32_t i = 0; i < s->n_items; i++) {
 		struct pmdp_hot_shm hot;
 

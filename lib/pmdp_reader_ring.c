@@ -60,6 +60,8 @@ static int read_ring(const struct pmdp_reader *reader, const struct ring *ring, 
 
 	if (rc < 0)
 		return rc;
+	if (n_published > INT64_MAX) // nobody counts so far, and from there numbers would repeat
+		return -ESTALE;
 	if (at == UINT64_MAX)
 		at = n_published > ring->n_items ? n_published - ring->n_items : 0;
 	if (n_published - at > INT64_MAX)

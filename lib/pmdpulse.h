@@ -347,7 +347,7 @@ struct pmdp_look {
 	uint64_t now_ns; // CLOCK_MONOTONIC when the table had been read
 	uint64_t alive_ns;
 	uint64_t stopped_ns;
-	uint64_t keepalive_interval_ns;
+	uint64_t keepalive_interval_ns; // 1 ms ... 1 h, whatever the segment says
 	uint64_t gap_limit_ns;
 	bool is_keepalive;
 	uint32_t n_lanes;
@@ -383,7 +383,8 @@ int pmdp_reader_port(struct pmdp_reader *reader, uint32_t slot, struct pmdp_port
  * of the segment, also across the threads that claim the lane. *cursor UINT64_MAX on entry means
  * "as old as the ring still has", without counting losses.
  * -ERANGE   no such lane
- * -ESTALE   the cursor is ahead of the ring: it was got from another segment
+ * -ESTALE   the cursor is ahead of the ring: it was got from another segment; or the ring claims
+ *           2^63 items or more, which nobody writes
  * -EBADMSG, -EIO
  */
 int pmdp_reader_records(struct pmdp_reader *reader, uint32_t lane, uint64_t *cursor,

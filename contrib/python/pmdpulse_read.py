@@ -67,6 +67,7 @@ class Segment:
         # What changes is taken from the same copy: with this one look, step 6 has nothing to compare.
         self.alive_ns, self.flags, self.interval_ns, _, self.stopped_ns, self.n_events = \
             struct.unpack_from("<6Q", head, 512)
+        self.interval_ns = min(max(self.interval_ns or 50 * 10**6, 10**6), 3600 * NS)
         pair = struct.unpack("<4Q", self.whole(576, 576, 32) or head[576:608])
         self.uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
         self.ticks, self.mono, self.hz = pair[1:] if self.clock else (0, 0, NS)
@@ -85,8 +86,8 @@ class Segment:
         return next((data for before, data, after in looks if before == after and before[0] % 2 == 0), None)
 
     def ring(self, section, first, n_items, published, size):  # R2, R4: those still there, oldest first
-        for n in range(max(0, published - n_items), published):
-            at, mark = self.at(section, first + n % n_items), struct.pack("<Q", (2 * n + 2) % 2**64)
+        for n in range(max(0, published - n_items), published if published < 2**63 else 0):
+            at, mark = self.at(section, first + n % n_items), struct.pack("<Q", 2 * n + 2)
             before, data = self.read(at, 8), self.read(at, size)
             if before == self.read(at, 8) == mark:
                 yield data
@@ -116,8 +117,7 @@ class Segment:
         return struct.unpack_from("h", fcntl.fcntl(self.file, 36, ask))[0] != fcntl.F_UNLCK  # F_OFD_GETLK
 
     def state(self, slot, now_ns):
-        interval_ns = min(max(self.interval_ns or 50 * 10**6, 10**6), 3600 * NS)
-        late = (now_ns - self.mono_ns(slot[1])) // interval_ns if slot[0] or slot[1] else 1  # never beat
+        late = (now_ns - self.mono_ns(slot[1])) // self.interval_ns if slot[0] or slot[1] else 1  # never beat
         polling = 1 if late < 1 else 4 if late < 2 else 2
         dozing = polling if not slot[4] else 5 if now_ns < slot[4] else 2
         return {1: polling, 2: dozing, 3: 6}.get(slot[3] & 0xff, 0) if self.flags & 1 else 0

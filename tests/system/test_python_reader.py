@@ -109,8 +109,11 @@ def test_every_state(rundir, start_publisher, start_agent):
     publisher.done("late")
     agent.events.wait(kind="pmd-stall", phase="clear", thread="late")
     publisher.pause()
-    wait_for(lambda: all(t["state"] in ("DEAD", "GONE", "SLEEP", "DOZING") for t in
-                         READER.read_health(rundir, "default")[0]["threads"]), what="all to be late")
+    # The agent's last word on each, too: between the two looks nothing may change.
+    wait_for(lambda: {t["name"]: (t["last_stall"] or {}).get("cause") for t in
+                      READER.read_health(rundir, "default")[0]["threads"] if t["state"] == "DEAD"} ==
+             {"alive": "stopped", "late": "stopped", "c": "stopped"},
+             what=lambda: READER.read_health(rundir, "default"))
     health = assert_same(rundir)
     assert health["agent"]["state"] == "up" and health["switch"]["state"] == "up"
     late = next(t for t in health["threads"] if t["name"] == "late")

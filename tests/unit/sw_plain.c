@@ -16,7 +16,7 @@
 #include "pmdp_abi.h"
 #include "sw_needs_fast.h"
 
-#define MAX_OUT 64
+#define MAX_OUT 2048 // all that the resubmits of one packet may send
 #define PRESENT RTE_BE16(SW_VLAN_PRESENT)
 
 // What has left, and how it looked.

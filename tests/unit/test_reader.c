@@ -146,6 +146,17 @@ static void test_reader_look_follows_the_owner(void **state)
 	assert_true(look.keepalive_interval_ns == 7 * MS);
 	assert_false(look.is_keepalive);
 	assert_int_equal(look.alive_ns, 1);
+	// Nobody computes with what a hostile or old writer left there.
+	ring.header->keepalive_interval_ns = UINT64_C(1) << 63;
+	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
+	assert_true(look.keepalive_interval_ns == 3600 * 1000 * MS);
+	ring.header->keepalive_interval_ns = 1;
+	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
+	assert_true(look.keepalive_interval_ns == MS);
+	ring.header->keepalive_interval_ns = 0;
+	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
+	assert_true(look.keepalive_interval_ns == 50 * MS);
+	pmdp_publisher_set_interval(pub, 7 * MS);
 	pmdp_publisher_housekeep(pub);
 	assert_int_equal(pmdp_reader_look(readers[0], &look), 0);
 	assert_true(look.alive_ns > 1);
@@ -262,6 +273,10 @@ static void test_reader_records(void **state)
 	lost = 0;
 	assert_int_equal(pmdp_reader_records(readers[0], 0, &cursor, records, 16, &lost), 8);
 	assert_int_equal(lost, 0);
+	ring.hot[0].n_records += UINT64_C(1) << 63; // the items' numbers would be right again
+	cursor = UINT64_MAX;
+	assert_int_equal(pmdp_reader_records(readers[0], 0, &cursor, records, 16, &lost), -ESTALE);
+	ring.hot[0].n_records -= UINT64_C(1) << 63;
 	pmdp_lane_release(lane);
 }
 
