@@ -211,7 +211,8 @@ def test_ordinary_user_without_hugepages(need_root, rundir, folder, processes):
              what="packets")
     assert switch.stop() == 0
     assert sorted(os.listdir(rundir)) == ["start.conf"]
-    assert "memory is not locked" in switch.err()
+    if "address" not in os.environ.get("SANITIZE", ""):  # which makes mlockall do nothing and succeed
+        assert "memory is not locked" in switch.err()
     assert "nice" in switch.err()
 
 

@@ -125,7 +125,7 @@ def values_after_the_stall(t):
         "Ports/A": Check(3, 3, "last"), "Ports/B": Check(2, 2, "last"), "Ports/C": Check(2, 2, "last"),
         "Ports/D": Check(1000, 20000), "Ports/E": Check(1, 8), "Ports/F": Check(1, 8), "Ports/G": none,
         "CPU of the process/A": Check(0.3, 2.5), "Memory of the process/A": Check(1e6, 1e11),
-        "Memory of the process/B": Check(1e7, 1e13), "Signs of life/A": age, "Signs of life/B": age,
+        "Memory of the process/B": Check(1e7, 1e14), "Signs of life/A": age, "Signs of life/B": age,
         "Agent and relay/A": one, "Agent and relay/B": one,
         "Events and notifications/A": Check(0.1, 10), "Events and notifications/B": Check(0.1, 10),
         "Events and notifications/C": Check(0, 0), "Events and notifications/D": Check(0, 0),

@@ -28,6 +28,8 @@ pytestmark = [
     pytest.mark.skipif(not os.path.exists(built("pmdpulse-switch")), reason="no switch is built"),
     pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing() or "-"),
     pytest.mark.skipif(os.cpu_count() < 2, reason="needs two cores"),
+    pytest.mark.skipif("address" in os.environ.get("SANITIZE", ""),
+                       reason="make run is for users: its collectd loads no runtime of a sanitizer"),
 ]
 
 
