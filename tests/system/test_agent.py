@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lib.control import request
+from lib.control import exchange, request
 from lib.process import built
 from lib.wait import holds_for, wait_for
 
@@ -359,13 +359,11 @@ def test_idle_connections_lock_nobody_out(start_agent, rundir):
         for sock in idle:
             sock.settimeout(5)
             sock.connect(path)
-        idle[0].sendall(b'{"id": 1, "cmd": "version"}\n')
-        assert json.loads(idle[0].recv(65536))["ok"]
+        assert exchange(idle[0], '{"id": 1, "cmd": "version"}')["ok"]
         assert request(path, "status")["ok"]
         assert idle[1].recv(1) == b""  # silent longest: the first has spoken since
         for sock in [idle[0], *idle[2:]]:
-            sock.sendall(b'{"id": 2, "cmd": "version"}\n')
-            assert json.loads(sock.recv(65536))["ok"]
+            assert exchange(sock, '{"id": 2, "cmd": "version"}')["ok"]
 
 
 def test_second_agent_of_an_instance_is_refused(start_agent, rundir, run):

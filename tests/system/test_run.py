@@ -28,8 +28,6 @@ pytestmark = [
     pytest.mark.skipif(not os.path.exists(built("pmdpulse-switch")), reason="no switch is built"),
     pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing() or "-"),
     pytest.mark.skipif(os.cpu_count() < 2, reason="needs two cores"),
-    pytest.mark.skipif("address" in os.environ.get("SANITIZE", ""),
-                       reason="make run is for users: its collectd loads no runtime of a sanitizer"),
 ]
 
 
@@ -47,7 +45,7 @@ class Place:
         shutil.copy(built("pmdpulse.so"), self.build)
         kept = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
         # RUNTIME_DIRECTORY, XDG_RUNTIME_DIR: where DPDK keeps its files.
-        self.env = {**kept, "BUILD": self.build, "PYTHON": sys.executable, "HOME": base,
+        self.env = {**kept, **(collectd.sanitizer_environment() or {}), "BUILD": self.build, "PYTHON": sys.executable, "HOME": base,
                     "PMDPULSE_RUNDIR": self.rundir, "RUNTIME_DIRECTORY": base, "XDG_RUNTIME_DIR": base}
 
     def give_to(self, uid):

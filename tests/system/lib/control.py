@@ -14,6 +14,11 @@ def request_raw(path, line, timeout=5):
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(timeout)
         sock.connect(str(path))
-        sock.sendall(line.encode() + b"\n")
-        with sock.makefile("rb") as replies:
-            return json.loads(replies.readline())
+        return exchange(sock, line)
+
+
+def exchange(sock, line):
+    """A request and its whole reply on a connection: one receive may give a part of the line."""
+    sock.sendall(line.encode() + b"\n")
+    with sock.makefile("rb") as replies:
+        return json.loads(replies.readline())
