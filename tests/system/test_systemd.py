@@ -9,22 +9,17 @@ import itertools
 import json
 import os
 import re
-import time
 
 import pytest
 
 from lib import collectd, systemd, ves
-from lib.events import matches
 from lib.process import built
+from lib.units import AGENT, COLLECTD, SWITCH, UNITS, false_alarms, last_seq, received, status, told
+from lib.units import sampled_until_back
 from lib.wait import holds_for, wait_for
 
-SWITCH, AGENT, COLLECTD = UNITS = ("pmdpulse-switch", "pmdpulse-agent", "collectd")
 PMD_CORE = 1
-WATCHDOG_S = 5  # of the agent's unit
 SETTLED_S = 30
-OF_THE_MACHINE = ("steal", "preempted", "irq")
-# An agent that died is told by collectd, not by itself.
-TRUE_KINDS = ("switch-stopped", "switch-back", "agent-late")
 
 COLLECTD_LOG = "/var/log/collectd.log"
 HOG = "/usr/local/bin/hog"
@@ -83,11 +78,6 @@ def machine(booted):
         print(entry.get("SYSLOG_IDENTIFIER"), entry.get("MESSAGE"))
 
 
-def status(machine):
-    done = machine.run("pmdpulse", "-j", "-i", "default", "status", check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else {}
-
-
 def is_relaying(machine):
     """By collectd's log: its status file takes two seconds."""
     log = machine.read(COLLECTD_LOG)
@@ -108,24 +98,6 @@ def settle(machine, timeout=SETTLED_S):
     machine.wait(lambda: is_settled(machine), timeout,
                  lambda: f"all to be well; is {status(machine)}\n{machine.describe(*UNITS)}\n"
                          f"{machine.read(COLLECTD_LOG)}")
-
-
-def told(machine, after=0, **wanted):
-    """The agent's events with a seq above after."""
-    return [e for e in machine.events() if e["seq"] > after and matches(e, wanted)]
-
-
-def last_seq(machine):
-    return max([e["seq"] for e in machine.events()], default=0)
-
-
-def false_alarms(machine, after, allowed=()):
-    return [e for e in told(machine, after, phase="raise")
-            if e["kind"] not in (*TRUE_KINDS, *allowed) and e["cause"] not in OF_THE_MACHINE]
-
-
-def received(machine):
-    return sum(port["rx_packets"] for port in machine.pmdpulse("dump-ports")["ports"])
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(UNITS)), ids="-".join)
@@ -235,16 +207,14 @@ def test_place_is_named_in_another_users_process(machine, hooked):
 @pytest.fixture
 def ves_collector(machine):
     """The poster's unit, and what it posts to; ves_collector() are the events that arrived."""
-    script = "/usr/local/bin/ves-listener"
-    machine.copy(ves.__file__.replace("ves.py", "ves_listener.py"), script, 0o755)
     machine.write("/etc/pmdpulse/ves.conf",
                   f"[ves]\nurl = http://127.0.0.1:{VES_PORT}{ves.LISTENER}\nsource-name = host1\n")
-    machine.output("systemd-run", f"--unit={VES_LISTENER}", "python3", script, VES_PORT, VES_TAKEN)
+    machine.take_posts(VES_LISTENER, VES_PORT, VES_TAKEN)
     machine.start(VES)
     validator = ves.schema_validator()
 
     def taken():
-        posts = [json.loads(line) for line in machine.read(VES_TAKEN).splitlines()]
+        posts = machine.posts(VES_TAKEN)
         for post in posts:
             assert post["path"] == ves.LISTENER
             validator.validate(post["body"])
@@ -331,19 +301,8 @@ def test_collectd_killed(machine):
 def test_watchdog_ends_a_stopped_agent(machine):
     """Meanwhile the switch forwards without a gap."""
     before, place, pids = last_seq(machine), machine.journal_end(), machine.main_pids(*UNITS)
-    samples = [(time.monotonic(), received(machine))]
-    machine.kill(AGENT, "SIGSTOP")
-
-    def is_back():
-        samples.append((time.monotonic(), received(machine)))
-        return machine.main_pid(AGENT) not in (0, pids[AGENT]) and machine.is_active(AGENT)
-    wait_for(is_back, 3 * WATCHDOG_S, lambda: machine.describe(AGENT), every=0.1)
-    took_s = samples[-1][0] - samples[0][0]
+    sampled_until_back(machine)
     assert any("Watchdog timeout" in e["MESSAGE"] for e in machine.journal(unit=AGENT, after=place))
-    rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(samples, samples[1:])]
-    usual = sorted(rates)[len(rates) // 2]
-    print(f"agent back after {took_s:.1f} s; {len(rates)} samples, {usual:.3g} packets/s, least {min(rates):.3g}")
-    assert len(rates) > 10 and min(rates) > 0.2 * usual, samples
     settle(machine)
     assert not false_alarms(machine, before), told(machine, before)
     now = machine.main_pids(*UNITS)

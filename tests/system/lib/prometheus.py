@@ -70,8 +70,29 @@ def wait_ready(process):
     wait_for(look, 60, lambda: f"{process.name} to be ready; it said:\n{process.err()}")
 
 
-class Receiver:
-    """What Alertmanager posts: (receiver, status, labels, annotations) in the order of their coming."""
+class Posts:
+    """What Alertmanager posts, as .alerts: (receiver, status, labels, annotations) in the order of coming."""
+
+    alerts = ()
+
+    @staticmethod
+    def alerts_of(path, body):
+        return [(path.strip("/"), a["status"], a["labels"], a["annotations"]) for a in body["alerts"]]
+
+    def got(self, name, status, **labels):
+        return [a for a in self.alerts if a[1] == status and a[2]["alertname"] == name and
+                all(a[2].get(key) == value for key, value in labels.items())]
+
+    def wait(self, name, status, timeout=TIMEOUT_S, **labels):
+        return wait_for(lambda: self.got(name, status, **labels), timeout,
+                        lambda: f"{name} {labels} {status} at the receiver; got:\n{self.describe()}")[0]
+
+    def describe(self):
+        return "\n".join(f"{receiver} {status} {labels}" for receiver, status, labels, _ in self.alerts)
+
+
+class Receiver(Posts):
+    """Takes them itself."""
 
     def __init__(self):
         self.alerts, outer = [], self
@@ -79,9 +100,7 @@ class Receiver:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # pylint: disable=invalid-name
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                for alert in body["alerts"]:
-                    outer.alerts.append((self.path.strip("/"), alert["status"], alert["labels"],
-                                         alert["annotations"]))
+                outer.alerts.extend(outer.alerts_of(self.path, body))
                 self.send_response(200)
                 self.end_headers()
 
@@ -95,17 +114,6 @@ class Receiver:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
-
-    def got(self, name, status, **labels):
-        return [a for a in self.alerts if a[1] == status and a[2]["alertname"] == name and
-                all(a[2].get(key) == value for key, value in labels.items())]
-
-    def wait(self, name, status, timeout=TIMEOUT_S, **labels):
-        return wait_for(lambda: self.got(name, status, **labels), timeout,
-                        lambda: f"{name} {labels} {status} at the receiver; got:\n{self.describe()}")[0]
-
-    def describe(self):
-        return "\n".join(f"{receiver} {status} {labels}" for receiver, status, labels, _ in self.alerts)
 
 
 class Alertmanager(Process):
@@ -129,30 +137,14 @@ class Alertmanager(Process):
         wait_ready(self)
 
 
-class Prometheus(Process):
-    """With the shipped scrape configuration and rules, all durations of the latter divided."""
+class Queries:
+    """Questions to a Prometheus; fetch(path) gives the document."""
 
-    def __init__(self, folder, targets, alertmanager, divide, interval="1s"):
-        self.port = free_port()
-        rules, path = os.path.join(folder, "pmdpulse.rules.yml"), os.path.join(folder, "prometheus.yml")
-        with open(rules, "w", encoding="utf-8") as file:
-            file.write(alerts.rules_yml(divide, interval))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(scrape.prometheus_yml([f"127.0.0.1:{port}" for port in targets],
-                                             f"127.0.0.1:{alertmanager.port}", interval, rules))
-        super().__init__(
-            [shutil.which("prometheus"), f"--config.file={path}",
-             f"--storage.tsdb.path={os.path.join(folder, 'tsdb')}", "--rules.alert.resend-delay=1s",
-             f"--web.listen-address=127.0.0.1:{self.port}"],
-            folder, "prometheus")
-        wait_ready(self)
+    def fetch(self, path):
+        raise NotImplementedError
 
     def get(self, path, **params):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(params, doseq=True)}"
-        try:
-            return json.loads(fetch(url))["data"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{params}: {error.read().decode()}") from None
+        return json.loads(self.fetch(f"api/v1/{path}?{urllib.parse.urlencode(params, doseq=True)}"))["data"]
 
     def query(self, expr, time=None):
         """[(labels, value)] now or at a time."""
@@ -176,3 +168,28 @@ class Prometheus(Process):
     def firing(self):
         """Names of the alerts that fire."""
         return {a["labels"]["alertname"] for a in self.get("alerts")["alerts"] if a["state"] == "firing"}
+
+
+class Prometheus(Process, Queries):
+    """With the shipped scrape configuration and rules, all durations of the latter divided."""
+
+    def __init__(self, folder, targets, alertmanager, divide, interval="1s"):
+        self.port = free_port()
+        rules, path = os.path.join(folder, "pmdpulse.rules.yml"), os.path.join(folder, "prometheus.yml")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(alerts.rules_yml(divide, interval))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(scrape.prometheus_yml([f"127.0.0.1:{port}" for port in targets],
+                                             f"127.0.0.1:{alertmanager.port}", interval, rules))
+        super().__init__(
+            [shutil.which("prometheus"), f"--config.file={path}",
+             f"--storage.tsdb.path={os.path.join(folder, 'tsdb')}", "--rules.alert.resend-delay=1s",
+             f"--web.listen-address=127.0.0.1:{self.port}"],
+            folder, "prometheus")
+        wait_ready(self)
+
+    def fetch(self, path):
+        try:
+            return fetch(f"http://127.0.0.1:{self.port}/{path}")
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: {error.read().decode()}") from None

@@ -65,10 +65,16 @@ def given_packages():
 
 
 class Container:
-    """Booted when the constructor returns; trees are laid over its files before, debs installed after."""
+    """Booted when the constructor returns; trees are laid over its files before, debs installed after.
 
-    def __init__(self, trees=(), debs=()):
-        options = [word for tree in trees for word in ("-i", str(tree))]
+    root: a root file system other than this machine's.
+    """
+
+    environment = os.environ  # of the commands
+
+    def __init__(self, trees=(), debs=(), root=None):
+        options = ["-r", root] if root else []
+        options += [word for tree in trees for word in ("-i", str(tree))]
         # The script ends the container when its stdin does: also when this process is killed.
         self.server = subprocess.Popen([SCRIPT, *options, "--serve"], stdin=subprocess.PIPE, text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -103,7 +109,7 @@ class Container:
         """Run a command to its end; text goes to its stdin. Returns a CompletedProcess."""
         done = subprocess.run(self.argv(*argv), input=text, stdin=subprocess.DEVNULL if text is None else None,
                               capture_output=True, text=True, timeout=timeout, check=False,
-                              env={**os.environ, **(env or {})}, start_new_session=True)
+                              env={**self.environment, **(env or {})}, start_new_session=True)
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(map(str, argv))}: exit {done.returncode}:\n"
                                  f"{done.stdout}{done.stderr}")
@@ -212,3 +218,15 @@ class Container:
         """All that the agent has told, oldest first."""
         done = self.run("pmdpulse", "-j", "-i", instance, "events", check=False)
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    # HTTP
+
+    def take_posts(self, unit, port, path):
+        """A unit that takes every POST to this port of the loopback, into a file for posts()."""
+        script = "/usr/local/bin/post-listener"
+        self.copy(os.path.join(HERE, "post_listener.py"), script, 0o755)
+        self.output("systemd-run", f"--unit={unit}", "python3", script, port, path)
+
+    def posts(self, path):
+        """[{"path", "body"}]; the line that is being written is left for later."""
+        return [json.loads(line) for line in self.read(path).split("\n")[:-1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes every POST, for a machine that has nothing but Python: ves_listener.py PORT FILE
+"""Takes every POST, for a machine that has nothing but Python: post_listener.py PORT FILE
 
 Each becomes a line of FILE: {"path": ..., "body": the document}.
 """
