@@ -10,10 +10,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-CONTAINER = os.path.join(TOP, "tests", "system", "systemd-container.sh")
+FOLDER = os.path.join(os.path.abspath(os.environ["BUILD"]), "deb")
 SUITE = "bookworm"
+
+sys.path.insert(0, os.path.join(TOP, "tests", "system"))
+from lib.systemd import Container  # pylint: disable=wrong-import-position
 
 
 def sh(*argv, **options):
@@ -65,58 +69,67 @@ def prepare(root, debs, wanted):
     for path in debs:
         shutil.copy(path, inside)
     sh("chroot", root, "apt-get", "update", "-q")
-    sh("chroot", root, "sh", "-c", f"apt-get -q --download-only install {wanted} /tmp/debs/*.deb")
+    sh("chroot", root, "sh", "-c", f"apt-get -q --download-only install {' '.join(wanted)} /tmp/debs/*.deb")
     shutil.rmtree(inside)
 
 
-class Machine:
-    """A booted root. run() and its relatives work inside."""
+class Machine(Container):
+    """A booted root. script() and its relatives work in /root inside."""
+
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+                   "DEBIAN_FRONTEND": "noninteractive"}
 
     def __init__(self, root):
-        self.popen = subprocess.Popen([CONTAINER, "-r", root, "--serve"], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
-        ready = self.popen.stdout.readline().split()
-        assert ready[:1] == ["ready"], "the container did not boot"
-        self.pid1, self.root = ready[1], ready[2]
-        # A host has an address of its own; collectd's write_prometheus does not listen without one.
-        for words in ("link add eth0 type veth peer name eth1", "addr add 192.0.2.1/24 dev eth0",
+        super().__init__(root=root)
+        # A host has an address of its own: collectd's write_prometheus does not listen without one, and
+        # Alertmanager wants a private one for its peers.
+        for words in ("link add eth0 type veth peer name eth1", "addr add 10.0.2.1/24 dev eth0",
                       "link set eth1 up", "link set eth0 up"):
-            sh("nsenter", "-t", self.pid1, "-n", "ip", *words.split())
-
-    def stop(self):
-        self.popen.stdin.close()
-        self.popen.wait(60)
+            sh("nsenter", "-t", str(self.pid), "-n", "ip", *words.split())
 
     def put(self, path, folder):
-        target = self.path(folder)
-        os.makedirs(target, exist_ok=True)
-        shutil.copy(path, target)
+        self.copy(path, os.path.join(folder, os.path.basename(path)))
 
     def path(self, inside):
         return os.path.join(self.root, inside.lstrip("/"))
 
-    def run(self, script, timeout=120):
-        """A shell script in /root; CompletedProcess with stdout and stderr in one."""
-        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-               "DEBIAN_FRONTEND": "noninteractive"}
-        return subprocess.run(["nsenter", "-t", self.pid1, "-a", "sh", "-c", "cd /root\n" + script], env=env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=timeout, check=False)
+    def script(self, text, timeout=120):
+        """A shell script; CompletedProcess with stdout and stderr in one."""
+        return self.run("sh", "-c", "cd /root; exec 2>&1\n" + text, check=False, timeout=timeout)
 
-    def do(self, script, timeout=120):
+    def do(self, text, timeout=120):
         """Output of a script that must succeed."""
-        done = self.run(script, timeout)
-        assert done.returncode == 0, f"{script}\nexit {done.returncode}:\n{done.stdout}\n{self.journal()}"
+        done = self.script(text, timeout)
+        assert done.returncode == 0, f"{text}\nexit {done.returncode}:\n{done.stdout}\n{self.last_words()}"
         return done.stdout
 
-    def journal(self):
-        return self.run("journalctl -n 60 --no-pager -o short-monotonic 2>&1").stdout
+    def last_words(self):
+        return self.script("journalctl -n 60 --no-pager -o short-monotonic").stdout
 
     def unit(self, name):
         """ActiveState, MainPID and NRestarts of a unit."""
         shown = self.do(f"systemctl show -p ActiveState,MainPID,NRestarts {name}")
         values = dict(line.split("=", 1) for line in shown.split())
         return values["ActiveState"], int(values["MainPID"]), int(values["NRestarts"])
+
+
+def commands(document, heading):
+    """What this part of a document tells to type: a list of lines a block."""
+    with open(os.path.join(TOP, document), encoding="utf-8") as file:
+        part = file.read().split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [block.strip().split("\n") for block in re.findall(r"^```\n(.*?)^```", part, re.M | re.S)]
+
+
+def installed_by(block):
+    """The packages of Debian that this block installs."""
+    lines = [line.split("apt-get install")[1] for line in block if "apt-get install" in line]
+    return [word for line in lines for word in line.split() if not word.startswith("./")]
+
+
+# Blocks that the tests follow to the letter.
+README = commands("README.md", "Run it on a host")
+MONITORING = commands("docs/prometheus.md", "Set up in five minutes")
+assert len(README) == 3 and "apt-get install" in README[0][0], "the README's part has changed"
 
 
 def newer(path, folder, version):

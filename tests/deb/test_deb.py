@@ -9,49 +9,19 @@ import lzma
 import os
 import re
 import subprocess
-import sys
 import tempfile
-import time
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
-from machine import TOP, Machine, newer, packages, prepare, sh  # pylint: disable=wrong-import-position
+from lib.wait import wait_for
+from machine import FOLDER, README, TOP, newer, packages, sh
 
-FOLDER = os.path.join(os.path.abspath(os.environ["BUILD"]), "deb")
 CONF = "/etc/collectd/collectd.conf.d/pmdpulse.conf"
 
 
-def readme_blocks():
-    """The commands of the README's part for operators, one list a block."""
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
-        part = file.read().split("## Run it on a host\n")[1].split("\n## ")[0]
-    blocks = [block.strip().split("\n") for block in re.findall(r"^```\n(.*?)^```", part, re.M | re.S)]
-    assert len(blocks) == 3 and "apt-get install" in blocks[0][0], "the README's part has changed"
-    return blocks
-
-
-def until(check, what, timeout=30):
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        value = check()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"after {timeout} s still no {what()}")
-
-
 @pytest.fixture(scope="module")
-def machine():
-    if os.geteuid() != 0:
-        pytest.skip("skipped: making and booting a root needs root")
-    root = os.path.join(FOLDER, "root")
-    prepare(root, packages(FOLDER), readme_blocks()[0][0].split("apt-get install")[1].split("./")[0])
-    booted = Machine(root)
-    for path in packages(FOLDER):
-        booted.put(path, "/root/build/deb")
-    yield booted
-    booted.stop()
+def machine(booted):
+    return booted
 
 
 @pytest.fixture(scope="module")
@@ -68,45 +38,41 @@ def packets(machine):
     return sum(pmd["packets_received"] for pmd in stats["pmds"])
 
 
-def events(machine):
-    return [json.loads(line) for line in machine.do("pmdpulse -j events").splitlines()]
-
-
 def test_readme_install(machine):
-    for line in readme_blocks()[0]:
+    for line in README[0]:
         machine.do(line, timeout=600)
     state, _, restarts = machine.unit("pmdpulse-agent")
-    assert state == "active" and restarts == 0, machine.journal()
-    assert machine.unit("collectd")[0] == "active", machine.journal()
+    assert state == "active" and restarts == 0, machine.last_words()
+    assert machine.unit("collectd")[0] == "active", machine.last_words()
     assert machine.unit("pmdpulse-switch")[0] == "inactive", "nobody asked for a switch yet"
-    assert machine.run("systemctl is-enabled pmdpulse-switch").stdout.strip() == "disabled"
+    assert machine.script("systemctl is-enabled pmdpulse-switch").stdout.strip() == "disabled"
     assert machine.do("stat -c '%A %U:%G' /run/pmdpulse").strip() == "drwxrws--T root:pmdpulse"
     assert machine.do("id -nG pmdpulse-agent").strip() == "pmdpulse-agent pmdpulse"
 
 
 def test_readme_switch(machine):
-    for line in readme_blocks()[1]:
+    for line in README[1]:
         output = machine.do(line)
     assert "pmd-c01" in output and "ALIVE" in output, output
     status = json.loads(machine.do("pmdpulse -j status"))
     assert status["switch"]["state"] == "up" and status["agent"]["state"] == "up", status
-    until(lambda: (json.loads(machine.do("pmdpulse -j status"))["collectd"] or {}).get("relaying"),
-          lambda: "relay by collectd")
+    wait_for(lambda: (json.loads(machine.do("pmdpulse -j status"))["collectd"] or {}).get("relaying"),
+             30, "relay by collectd")
     # Where this machine itself may not raise limits (no CAP_SYS_RESOURCE), systemd's Limit* do nothing.
     may_raise = int(re.search(r"CapEff:\s*(\w+)", machine.do("cat /proc/1/status")).group(1), 16) >> 24 & 1
     missing = [right for right in status["agent"]["rights"] if right.startswith("-")]
     assert not missing if may_raise else all(right.startswith("-mlock:") for right in missing), missing
     before = packets(machine)
-    assert until(lambda: packets(machine) > before, lambda: "packets")
+    wait_for(lambda: packets(machine) > before, what="packets")
 
 
 def test_readme_alarm(machine):
-    steal, *look = readme_blocks()[2]
-    assert machine.run(steal).returncode == 124, "timeout ended the hog"
+    steal, *look = README[2]
+    assert machine.script(steal).returncode == 124, "timeout ended the hog"
 
     def clear():
-        return [e for e in events(machine) if e["phase"] == "clear" and e["kind"] == "pmd-stall"]
-    done = until(clear, lambda: f"clear; events: {events(machine)}")[-1]
+        return [e for e in machine.events() if e["phase"] == "clear" and e["kind"] == "pmd-stall"]
+    done = wait_for(clear, 30, lambda: f"a clear; events: {machine.events()}")[-1]
     assert done["cause"] == "preempted" and done["culprit"]["comm"] == "sh", done
     assert done["culprit"]["class"] == "SCHED_FIFO", done
     assert 0.2 < done["duration_s"] < 1, done
@@ -131,11 +97,12 @@ def test_what_belongs_to_a_package(machine):
 
 
 def test_preflight_names_a_missing_library(machine):
-    machine.do(f"cp /usr/share/pmdpulse/collectd/pmdpulse-prometheus.conf {os.path.dirname(CONF)}/prometheus.conf")
+    machine.do("cp /usr/share/pmdpulse/collectd/pmdpulse-prometheus.conf "
+               f"{os.path.dirname(CONF)}/prometheus.conf")
     library = machine.do("ls -d /usr/lib/x86_64-linux-gnu/libmicrohttpd.so.12").strip()
     machine.do(f"mv {library} {library}.away")
     try:
-        done = machine.run("/usr/lib/pmdpulse/collectd-preflight")
+        done = machine.script("/usr/lib/pmdpulse/collectd-preflight")
         assert done.returncode == 1
         assert "libmicrohttpd.so.12" in done.stdout and "apt-get install libmicrohttpd12" in done.stdout
         machine.do("dpkg-reconfigure collectd-plugin-pmdpulse 2>&1 | grep libmicrohttpd12")
@@ -148,8 +115,8 @@ def test_preflight_names_a_missing_library(machine):
 def test_prometheus_gets_the_values(machine):
     ask = """bash -c 'exec 3<>/dev/tcp/127.0.0.1/9103
         printf "GET /metrics HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'"""
-    until(lambda: re.search(r'^collectd_pmdpulse_switch_up\{.*pmdpulse="default".*\} 1 ',
-                            machine.run(ask).stdout, re.M), lambda: "collectd_pmdpulse_switch_up 1", 60)
+    wait_for(lambda: re.search(r'^collectd_pmdpulse_switch_up\{.*pmdpulse="default".*\} 1 ',
+                               machine.script(ask).stdout, re.M), 60, "collectd_pmdpulse_switch_up 1")
 
 
 @pytest.mark.parametrize("package", ["pmdpulse-agent", "collectd-plugin-pmdpulse", "pmdpulse-switch"])
@@ -158,14 +125,14 @@ def test_upgrade_leaves_the_switch_alone(machine, upgrade, package):
     for name in names:
         machine.put(upgrade[name], "/root/newer")
     before = {name: machine.unit(name) for name in ("pmdpulse-switch", "pmdpulse-agent", "collectd")}
-    beats, received = len(events(machine)), packets(machine)
+    beats, received = len(machine.events()), packets(machine)
     # The common package ties its users to its version; dpkg sees that when all are there.
     output = machine.do("dpkg --force-depends -i " +
                         " ".join("/root/newer/" + os.path.basename(upgrade[name]) for name in names))
     after = {name: machine.unit(name) for name in before}
     assert after["pmdpulse-switch"] == before["pmdpulse-switch"]
     assert packets(machine) > received, "the counters went on"
-    assert not [e for e in events(machine)[beats:] if e["kind"] in ("switch-gone", "switch-stopped")]
+    assert not [e for e in machine.events()[beats:] if e["kind"] in ("switch-gone", "switch-stopped")]
     restarted = {"pmdpulse-agent": "pmdpulse-agent", "collectd-plugin-pmdpulse": "collectd"}.get(package)
     for name in ("pmdpulse-agent", "collectd"):
         assert after[name][0] == "active"
@@ -196,7 +163,7 @@ def test_remove_plugin(machine):
     """collectd goes on; a file of the operator's own comes back with the package."""
     assert machine.do(f"readlink {CONF}").strip() == "/usr/share/pmdpulse/collectd/pmdpulse.conf"
     machine.do("apt-get remove collectd-plugin-pmdpulse")
-    assert machine.run(f"ls {CONF} {CONF}.removed").returncode == 2
+    assert machine.script(f"ls {CONF} {CONF}.removed").returncode == 2
     assert machine.unit("collectd")[0] == "active"
     machine.do("dpkg -i /root/newer/collectd-plugin-pmdpulse_*.deb")
     assert not os.path.lexists(machine.path(CONF)), "one who took the link away does not get it again"
@@ -213,10 +180,10 @@ def test_remove_and_purge(machine):
     machine.do("apt-get remove pmdpulse-agent")
     assert machine.unit("pmdpulse-switch")[1] == pid, "without an agent the switch goes on"
     machine.do("apt-get remove pmdpulse-switch")
-    assert machine.run(f"kill -0 {pid}").returncode != 0, "stopped before its file was removed"
+    assert machine.script(f"kill -0 {pid}").returncode != 0, "stopped before its file was removed"
     assert os.path.exists(machine.path("/etc/pmdpulse/switch.conf")), "settings stay until the purge"
     machine.do("apt-get purge 'pmdpulse*' 'libpmdpulse*' 'collectd-plugin-pmdpulse'")
-    left = machine.run("find / -xdev -iname '*pmdpulse*' -not -path '/proc/*' -not -path '/sys/*' "
+    left = machine.script("find / -xdev -iname '*pmdpulse*' -not -path '/proc/*' -not -path '/sys/*' "
                        "-not -path '/root/*' -not -path '/var/cache/*' -not -path '/var/log/*' "
                        "-not -path '/var/lib/collectd/*'").stdout.split()
     # Logs and collectd's own records of the past are not ours to delete.
