@@ -142,6 +142,7 @@ int ag_book_open(struct ag_book *book, struct pmdp_incident_log *log, struct ag_
 		 struct ag_sinks *sinks, struct pmdp_watch *watch)
 {
 	*book = (struct ag_book){.log = log, .diag = diag, .sinks = sinks};
+	pmdp_watch_tell_attach(watch, pmdp_incident_log_followed(log));
 	for (uint32_t slot = 0; slot < pmdp_incident_log_slots(log); slot++) {
 		const struct pmdp_incident *incident = pmdp_incident_log_open_at(log, slot);
 

@@ -112,4 +112,7 @@ const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident
 						      uint32_t slot);
 // How many incidents found no free slot. While they have none, the next agent won't know them.
 uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log);
+// Of the publisher that the newest switch-back in the ring tells of: for pmdp_watch_tell_attach().
+// 0: none.
+uint64_t pmdp_incident_log_followed(const struct pmdp_incident_log *log);
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log);

@@ -44,6 +44,7 @@ struct pmdp_incident_log {
 	uint64_t n_overflows;
 	uint64_t n_events;
 	uint64_t n_ids;
+	uint64_t followed_generation;
 	char instance[PMDP_INSTANCE_BYTES];
 };
 
@@ -142,10 +143,20 @@ static void drop_open(struct pmdp_incident_log *log, const char *id)
 	store_open(log, slot);
 }
 
+static void note_followed(struct pmdp_incident_log *log, const struct pmdp_incident *incident)
+{
+	const struct pmdp_evidence *generation = pmdp_evidence_find(incident, "generation");
+
+	if (incident->kind == PMDP_KIND_SWITCH_BACK && generation &&
+	    generation->type == PMDP_EVIDENCE_INT)
+		log->followed_generation = (uint64_t)generation->integer;
+}
+
 static void push_event(struct pmdp_incident_log *log, const struct pmdp_incident *incident)
 {
 	struct pmdp_event_shm *shm = &log->events[log->n_events % log->n_ring];
 
+	note_followed(log, incident);
 	pmdp_ring_write(&shm->seq, &shm->body, incident, sizeof(*incident),
 			&log->seg.header->n_events, log->n_events);
 	log->n_events++;
@@ -217,6 +228,7 @@ static int carry_over(struct pmdp_incident_log *log, const char *rundir, const c
 static void forget_all(struct pmdp_incident_log *log)
 {
 	log->n_events = 0;
+	log->followed_generation = 0;
 	atomic_store_explicit(&log->seg.header->n_events, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < log->n_ring; i++)
 		atomic_store_explicit(&log->events[i].seq, 0, memory_order_relaxed);
@@ -360,6 +372,11 @@ const struct pmdp_incident *pmdp_incident_log_open_at(const struct pmdp_incident
 uint64_t pmdp_incident_log_overflows(const struct pmdp_incident_log *log)
 {
 	return log->n_overflows;
+}
+
+uint64_t pmdp_incident_log_followed(const struct pmdp_incident_log *log)
+{
+	return log->followed_generation;
 }
 
 uint64_t pmdp_incident_log_generation(const struct pmdp_incident_log *log)

@@ -200,9 +200,10 @@ static void compose_switch(struct line *line, const struct pmdp_incident *incide
 		add(line, " was stopped cleanly");
 		break;
 	case PMDP_KIND_SWITCH_BACK:
-		add(line, " is back");
 		if (incident->duration_ns)
-			add_duration(line, ", away for ", incident->duration_ns);
+			add_duration(line, " is back, away for ", incident->duration_ns);
+		else
+			add(line, " is up");
 		break;
 	default: // control-stuck
 		if (is_clear)

@@ -169,6 +169,10 @@ static void begin_following(struct pmdp_watch *watch, uint64_t now_ns)
 	uint64_t away_ns = watch->ended_ns && watch->ended_ns < now_ns ? now_ns - watch->ended_ns
 								       : 0;
 
+	uint64_t generation = pmdp_reader_info(watch->reader)->generation;
+	bool is_new = watch->is_attach_told && generation != watch->followed_generation;
+
+	watch->followed_generation = generation;
 	pmdp_reader_close(watch->dead);
 	watch->dead = NULL;
 	pmdp_detector_init(&watch->detector, watch->judged, 0);
@@ -194,7 +198,7 @@ static void begin_following(struct pmdp_watch *watch, uint64_t now_ns)
 				: 0;
 	}
 	pmdp_watch_end_now(watch, &watch->gone_key);
-	if (before == PMDP_WATCH_GONE || before == PMDP_WATCH_STOPPED)
+	if (is_new || before == PMDP_WATCH_GONE || before == PMDP_WATCH_STOPPED)
 		pmdp_watch_tell_news(watch, PMDP_KIND_SWITCH_BACK, now_ns, away_ns);
 }
 

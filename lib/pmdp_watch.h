@@ -25,7 +25,8 @@
  *   switch-gone     the process died or was killed (or: alive stamp stale and pid unknowable);
  *                   open pmd incidents are cleared with it, no thread-gone for its threads
  *   switch-stopped  clean stop (OKAY, raise and nothing to clear)
- *   switch-back     a new generation after gone or stopped (OKAY); clears switch-gone
+ *   switch-back     a new generation after gone or stopped (OKAY); clears switch-gone. After
+ *                   pmdp_watch_tell_attach() any that this watch begins to follow
  *   control-stuck   PMDs beat but the publisher's alive stamp is older than 5 s
  *   link            a port's link went from up to down (raise) and up again, or the port was
  *                   removed (clear); unknown is no event, nor is a port that is found down
@@ -92,6 +93,12 @@ void pmdp_watch_set_limits(struct pmdp_watch *watch, const struct pmdp_limits *l
  * the key.
  */
 uint64_t pmdp_watch_adopt(struct pmdp_watch *watch, const struct pmdp_incident *incident);
+
+/*
+ * Tell of every attach, by switch-back, but for that to followed_generation (0: none), which an
+ * earlier run told. Before the first step.
+ */
+void pmdp_watch_tell_attach(struct pmdp_watch *watch, uint64_t followed_generation);
 
 uint32_t pmdp_watch_status(const struct pmdp_watch *watch); // PMDP_WATCH_*
 const char *pmdp_watch_reason(const struct pmdp_watch *watch);

@@ -98,6 +98,8 @@ struct pmdp_watch {
 	uint64_t last_life_ns; // of anything in the segment, for the start of switch-gone
 	uint64_t last_pid;
 	uint64_t ended_ns;
+	bool is_attach_told;
+	uint64_t followed_generation; // of the publisher that is, or was last, attached
 
 	struct pmdp_watch_open *opens;
 	uint32_t n_opens;

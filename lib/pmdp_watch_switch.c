@@ -42,5 +42,14 @@ void pmdp_watch_tell_news(struct pmdp_watch *watch, uint32_t kind, uint64_t begi
 	pmdp_watch_begin(watch, 0, kind, PMDP_PHASE_RAISE, &event);
 	event.incident.duration_ns = duration_ns;
 	pmdp_evidence_int(&event.incident, "pid", (int64_t)watch->last_pid);
+	if (kind == PMDP_KIND_SWITCH_BACK)
+		pmdp_evidence_int(&event.incident, "generation",
+				  (int64_t)watch->followed_generation);
 	pmdp_watch_raise(watch, &event, begin_ns);
+}
+
+void pmdp_watch_tell_attach(struct pmdp_watch *watch, uint64_t followed_generation)
+{
+	watch->is_attach_told = true;
+	watch->followed_generation = followed_generation;
 }

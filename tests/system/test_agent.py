@@ -224,6 +224,27 @@ def test_switch_killed_and_restarted(start_agent, start_publisher):
     assert len(agent.events.all(kind="switch-gone", phase="raise")) == 1
 
 
+def test_a_switch_that_comes_is_told_once(start_agent, start_publisher):
+    """Whether the agent was there first or not, and whether it was there all the time or not."""
+    first = start_agent(name="first")
+    publisher = start_publisher(lanes=["p1"])
+    up = first.events.wait(kind="switch-back")
+    assert up["severity"] == "OKAY" and up["message"].endswith(" is up")
+    assert up["evidence"]["pid"] == publisher.pid
+    first.wait_alive(1)
+    first.stop()
+    second = start_agent(name="second")
+    second.wait_alive(1)
+    second.stop()
+    assert len(second.events.all()) == 1, second.events.describe()  # the first one's
+    # Ended and started again while no agent looked.
+    publisher.kill()
+    again = start_publisher(lanes=["p1"], name="again")
+    third = start_agent(name="third")
+    wait_for(lambda: len(third.events.all()) == 2, what=third.events.describe)
+    assert third.events.all(kind="switch-back")[1]["evidence"]["pid"] == again.pid
+
+
 def test_switch_killed_is_seen_at_once(start_agent, start_publisher):
     """By its pidfd: with an interval of a minute no beat would be missed for two."""
     publisher = start_publisher(lanes=["p1"], interval=60000)

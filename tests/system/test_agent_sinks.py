@@ -68,9 +68,9 @@ def test_full_disk_is_said_once(start_agent, start_publisher):
     for count in range(1, 4):
         publisher.do("stall p1 200")
         publisher.done("p1", count)
-        wait_for(lambda: agent.status()["events"] >= 2 * count, what="two events a stall")
-    sink = agent.status()["sinks"][0]
-    assert sink["written"] == 0 and sink["waiting"] == agent.status()["events"]
+        wait_for(lambda: agent.status()["events"] >= 1 + 2 * count, what="two events a stall, after the attach")
+    status = agent.status()
+    assert status["sinks"][0]["written"] == 0 and status["sinks"][0]["waiting"] == status["events"]
     assert agent.err().count("No space left") == 1
 
 

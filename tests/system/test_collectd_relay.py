@@ -56,9 +56,11 @@ def check_once(daemon):
 
 
 def check_like_the_agent(daemon, agent, since=0):
-    """What collectd got is what the agent told, event for event."""
+    """What collectd got is what the agent told, event for event, but for attaches of before it followed."""
     def told():
-        return [(e["id"], e["phase"], e["seq"]) for e in agent.events.all()][since:]
+        known = {n["meta"]["id"] for n in daemon.notifications()}
+        return [(e["id"], e["phase"], e["seq"]) for e in agent.events.all()[since:]
+                if e["kind"] != "switch-back" or e["id"] in known]
 
     def got():
         return [(n["meta"]["id"], n["meta"]["phase"], n["meta"]["seq"])

@@ -125,6 +125,25 @@ static void test_log_good_news_is_not_open(void **state)
 	pmdp_incident_log_close(log);
 }
 
+// What an agent was told of a switch that came is known to the next one.
+static void test_log_knows_whom_it_followed(void **state)
+{
+	struct pmdp_incident_log *log = open_log(16, 4);
+	struct pmdp_incident incident;
+
+	(void)state;
+	assert_int_equal(pmdp_incident_log_followed(log), 0);
+	for (int64_t generation = 7; generation <= 8; generation++) {
+		pmdp_incident_init(&incident, NAME, PMDP_KIND_SWITCH_BACK, PMDP_PHASE_RAISE);
+		pmdp_evidence_int(&incident, "generation", generation);
+		pmdp_incident_log_publish(log, &incident);
+	}
+	pmdp_incident_log_close(log);
+	log = open_log(16, 4);
+	assert_int_equal(pmdp_incident_log_followed(log), 8);
+	pmdp_incident_log_close(log);
+}
+
 static void test_log_restart_goes_on(void **state)
 {
 	struct pmdp_incident_log *log = open_log(16, 4);
@@ -438,6 +457,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		log_test(test_log_raise_update_clear),
 		log_test(test_log_good_news_is_not_open),
+		log_test(test_log_knows_whom_it_followed),
 		log_test(test_log_restart_goes_on),
 		log_test(test_log_other_sizes),
 		log_test(test_log_table_full),

@@ -40,7 +40,7 @@ static void test_watch_before_and_after(void **state)
 	assert_null(pmdp_watch_info(watch));
 	assert_int_equal(pmdp_watch_fd(watch), -1);
 	start_and_attach();
-	assert_int_equal(n_events, 0); // a switch that appears is no event
+	assert_int_equal(n_events, 0); // who was not asked to tell of it does not
 	assert_non_null(pmdp_watch_look(watch));
 	assert_int_equal(pmdp_watch_info(watch)->writer_pid, pub.pid);
 	assert_true(pmdp_watch_fd(watch) >= 0);

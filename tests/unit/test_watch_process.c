@@ -51,6 +51,37 @@ static void test_watch_killed_and_back(void **state)
 	assert_int_equal(n_events, 3);
 }
 
+static void test_watch_tells_of_an_attach(void **state)
+{
+	const struct pmdp_watch_event *up;
+	uint64_t generation;
+
+	(void)state;
+	pmdp_watch_tell_attach(watch, 0);
+	run_for(150);
+	assert_int_equal(n_events, 0);
+	start();
+	up = await_event(PMDP_KIND_SWITCH_BACK, PMDP_PHASE_RAISE);
+	assert_int_equal(up->incident.severity, PMDP_SEVERITY_OKAY);
+	generation = pmdp_watch_info(watch)->generation;
+	assert_int_equal(pmdp_evidence_find(&up->incident, "generation")->integer, generation);
+	assert_int_equal(pmdp_evidence_find(&up->incident, "pid")->integer, pub.pid);
+	run_for(300);
+	assert_int_equal(n_events, 1);
+
+	// The next run of the agent knows this one, but not a switch of which it saw no end.
+	pmdp_watch_free(watch);
+	new_watch();
+	pmdp_watch_tell_attach(watch, generation);
+	await_status(PMDP_WATCH_UP);
+	run_for(300);
+	assert_int_equal(n_events, 0);
+	pmdp_watch_free(watch);
+	new_watch();
+	pmdp_watch_tell_attach(watch, generation - 1);
+	await_event(PMDP_KIND_SWITCH_BACK, PMDP_PHASE_RAISE);
+}
+
 static void test_watch_killed_while_stalled(void **state)
 {
 	(void)state;
@@ -304,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		watch_test(test_watch_killed_and_back),
+		watch_test(test_watch_tells_of_an_attach),
 		watch_test(test_watch_killed_while_stalled),
 		watch_test(test_watch_restarted_unseen),
 		watch_test(test_watch_stopped_cleanly),
