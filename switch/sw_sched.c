@@ -148,19 +148,19 @@ void sw_sched_pmd(struct sw_switch *sw, struct sw_pmd *pmd)
 	cpu_set_t control;
 	int nice = SW_PMD_NICE;
 
-	if (sw->settings.fifo_priority > 0 && try_fifo(pmd, sw->settings.fifo_priority))
-		return;
 	control_cpus(sw, &control);
 	if (CPU_ISSET(pmd->core, &control)) {
 		// Every core has a PMD: raised, this one would starve the control threads on its
 		// core.
 		if (!pmd->is_sharing_said)
 			sw_log(SW_LOG_WARNING,
-			       "%s shares core %d with the control threads, so it keeps nice 0: "
-			       "leave a core out of pmd-cpu-mask",
+			       "%s shares core %d with the control threads, so it keeps nice 0 "
+			       "whatever pmd-sched says: leave a core out of pmd-cpu-mask",
 			       pmd->name, pmd->core);
 		pmd->is_sharing_said = true;
 		nice = 0;
+	} else if (sw->settings.fifo_priority > 0 && try_fifo(pmd, sw->settings.fifo_priority)) {
+		return;
 	}
 	sched_setscheduler((pid_t)pmd->tid, SCHED_OTHER, &param);
 	if (setpriority(PRIO_PROCESS, (id_t)pmd->tid, nice) != 0 && nice < 0 && !is_refusal_said) {

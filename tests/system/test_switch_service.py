@@ -176,6 +176,37 @@ def test_pmds_at_fifo_and_back(need_root, start_switch):
     assert scheduling(switch.pid, tid)[:2] == (os.SCHED_FIFO, PRIORITY + 1)
 
 
+@pytest.mark.parametrize("lines", [(), (f"set pmd-sched=fifo:{PRIORITY}",)], ids=["nice", "fifo"])
+def test_a_pmd_beside_control_is_not_raised(need_root, start_switch, lines):
+    """Every core has a PMD: on the one that control runs on, commands must go on being served."""
+    mask = sum(1 << cpu for cpu in os.sched_getaffinity(0))
+    switch = start_switch(lines=(f"set pmd-cpu-mask={mask:#x}", *lines))
+    first = min(os.sched_getaffinity(0))
+    assert os.sched_getaffinity(switch.pid) == {first}
+    shared = next(thread for thread in switch.command.threads() if thread["core"] == first)
+    assert scheduling(switch.pid, shared["tid"]) == (os.SCHED_OTHER, 0, 0)
+    assert f"{shared['name']} shares core {first} with the control threads" in switch.err()
+
+
+def test_control_keeps_off_the_cores_of_pmds(need_root, start_switch):
+    switch = start_switch()
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("skipped: needs two cores")
+    core, of_pmds = switch.pmd()["core"], tids(switch)
+    others = [tid for tid in map(int, os.listdir(f"/proc/{switch.pid}/task")) if tid not in of_pmds]
+    assert others and all(os.sched_getaffinity(tid) == {core} for tid in of_pmds)
+    for tid in others:
+        assert core not in os.sched_getaffinity(tid), tid
+
+
+def test_memory_is_locked(need_root, start_switch):
+    switch = start_switch()
+    with open(f"/proc/{switch.pid}/status", encoding="ascii", errors="replace") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    locked, resident = (int(fields[key].split()[0]) for key in ("VmLck", "VmRSS"))
+    assert locked >= resident > 0
+
+
 def test_refused_priorities_are_told_and_it_forwards(need_root, start_switch):
     switch = start_switch(lines=(f"set pmd-sched=fifo:{PRIORITY}", *NULL_PORTS), prefix=WITHOUT_NICE)
     inherited = os.getpriority(os.PRIO_PROCESS, 0)
