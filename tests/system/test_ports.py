@@ -126,6 +126,17 @@ def test_queues_that_change_hands_keep_their_order(hosts, start_switch, ask, run
     assert [(p["core"], len(p["rxqs"])) for p in pmds] == [(1, 2)]
 
 
+def test_queues_of_a_device_are_shared_out(start_switch, ask):
+    """Round robin over the PMDs, and each polls its own."""
+    start_switch(lines=("set pmd-cpu-mask=0x3", "add-port p1 net_null1 ofport=1 n_rxq=4",
+                        "add-flow in_port=1,actions=drop"))
+    pmds = ask("pmd-rxq-show")["pmds"]
+    shares = [[q["queue"] for q in pmd["rxqs"]] for pmd in pmds]
+    assert sorted(sum(shares, [])) == [0, 1, 2, 3] and [len(share) for share in shares] == [2, 2], pmds
+    wait_for(lambda: all(pmd["packets_received"] > 0 for pmd in ask("pmd-stats-show")["pmds"]),
+             what=lambda: f"packets on both: {ask('pmd-stats-show')}")
+
+
 def test_stalled_pmd_holds_up_no_other_command(start_switch, ask, refused):
     switch = start_switch(lines=("set pmd-cpu-mask=0x2 reconfigure-timeout=300", *NULL_PORTS))
     name = switch.pmd()["name"]
