@@ -137,6 +137,9 @@ bool sw_field_is_met(enum sw_field_needs needs, const struct sw_key *value,
 	if (!sw_needs_are_met(needs, &said, &looked_at))
 		return false;
 	looked_at.nw_frag = 0;
+	// Likewise that neighbour discovery has code 0: with another code its fields are 0.
+	if (needs == SW_NEEDS_ND || needs == SW_NEEDS_ND_SOLICIT || needs == SW_NEEDS_ND_ADVERT)
+		looked_at.tp_dst = 0;
 	for (unsigned int i = 0; i < SW_KEY_WORDS; i++) {
 		if (looked_at.word[i] & ~mask->word[i])
 			return false;
@@ -163,9 +166,9 @@ const char *sw_field_remedy(enum sw_field_needs needs)
 		[SW_NEEDS_ICMP] = "icmp or icmp6",
 		[SW_NEEDS_ICMP4] = "icmp",
 		[SW_NEEDS_ICMP6] = "icmp6",
-		[SW_NEEDS_ND] = "icmp6,icmp_type=135 or icmp6,icmp_type=136, and icmp_code=0",
-		[SW_NEEDS_ND_SOLICIT] = "icmp6,icmp_type=135,icmp_code=0",
-		[SW_NEEDS_ND_ADVERT] = "icmp6,icmp_type=136,icmp_code=0",
+		[SW_NEEDS_ND] = "icmp6,icmp_type=135 or icmp6,icmp_type=136, and no code but 0",
+		[SW_NEEDS_ND_SOLICIT] = "icmp6,icmp_type=135, and no code but 0",
+		[SW_NEEDS_ND_ADVERT] = "icmp6,icmp_type=136, and no code but 0",
 		[SW_NEVER] = "",
 	};
 

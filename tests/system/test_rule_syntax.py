@@ -32,6 +32,8 @@ BY_PROTOCOL = {
     "tcp6": {"ipv6_dst": IP6, "tp_dst": PORTS, **IP},
     "udp6": {"ipv6_src": IP6, "tp_src": PORTS, **IP},
     "icmp6": {"icmp_type": ["128"], **IP},
+    "icmp6,icmp_type=135": {"icmp_code": ["0"], "nd_target": IP6, "nd_sll": MACS, **IP},
+    "icmp6,icmp_type=136": {"icmp_code": ["0"], "nd_target": IP6, "nd_tll": MACS, **IP},
     "arp": {"arp_spa": IP4, "arp_tpa": IP4, "arp_op": ["1", "2"], "arp_sha": MACS, "arp_tha": MACS},
 }
 ACTIONS = ["output:1", "2", "in_port", "normal", "flood", "all", "output(port=3,max_len=64)",
@@ -47,6 +49,8 @@ SETS = {
     "ipv6": ["set_field:fd00::5->ipv6_src", "set_field:fd00::/16->ipv6_dst", "set_field:0x123->ipv6_label"],
     "arp": ["set_field:2->arp_op", "set_field:10.0.0.3->arp_spa", "set_field:02:00:00:00:00:04->arp_tha"],
     "icmp": ["set_field:3->icmp_type"],
+    "icmp6,icmp_type=135": ["set_field:fd00::5->nd_target", "set_field:02:00:00:00:00:05->nd_sll"],
+    "icmp6,icmp_type=136": ["set_field:fd00::/16->nd_target", "set_field:02:00:00:00:00:06->nd_tll"],
 }
 
 

@@ -69,6 +69,10 @@ static void random_match(char *text, size_t size)
 					  "ipv6_label=0x5"};
 	static const char *const l4[] = {"tp_dst=1", "tp_dst=2/0xfffe", "tp_src=3",
 					 "tp_dst=0x100/0xff00", "tp_src=1,tp_dst=1"};
+	static const char *const nd[] = {"icmp_type=135,icmp_code=0,nd_target=fd00::1",
+					 "icmp_type=135,nd_target=fd00::1",
+					 "icmp_type=135,nd_target=fd00::/126",
+					 "icmp_type=135,nd_target=::"};
 	const char *protocol = PICK(protocols);
 	bool is_ip6 = strchr(protocol, '6') != NULL;
 	bool is_ip = *protocol && strcmp(protocol, "arp") != 0;
@@ -92,8 +96,7 @@ static void random_match(char *text, size_t size)
 	if (strcmp(protocol, "tcp") == 0 && dice(4) == 0)
 		say(text, size, "tcp_flags=+syn-ack");
 	if (strncmp(protocol, "icmp", 4) == 0 && dice(2))
-		say(text, size,
-		    is_ip6 ? "icmp_type=135,icmp_code=0,nd_target=fd00::1" : "icmp_type=8");
+		say(text, size, is_ip6 ? PICK(nd) : "icmp_type=8");
 	if (strcmp(protocol, "arp") == 0 && dice(2))
 		say(text, size,
 		    dice(2) ? "arp_op=1,arp_tpa=20.0.0.1" : "arp_sha=02:00:00:00:00:02");
@@ -234,6 +237,10 @@ struct sw_key sw_random_key(void)
 						  : 0;
 	} else if (key.nw_proto == 1 || key.nw_proto == 58) {
 		key.tp_src = rte_cpu_to_be_16(dice(2) ? 135 : 8);
+		if (dice(4) == 0) { // no neighbour discovery: its fields are 0
+			key.tp_dst = RTE_BE16(1);
+			return key;
+		}
 		key.nd_target[0] = 0xfd;
 		key.nd_target[15] = (uint8_t)dice(3);
 	}
