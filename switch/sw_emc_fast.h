@@ -66,19 +66,26 @@ static inline bool sw_emc_is_tag(const struct sw_emc_tag *tag, uint32_t hash, ui
 
 /*
  * Hash of a key, for EMC and SMC: the device's if it has one, else of addresses, protocol and
- * ports. Without ports in fragments, so that all of a datagram are alike. Word 8 is in it: a
- * recirculated packet hashes differently each time.
+ * ports. Without ports in fragments, so that all of a datagram are alike, and without protocol,
+ * which later fragments of IPv6 do not have. Word 8 is in it: a recirculated packet hashes
+ * differently each time.
  */
 static inline uint32_t sw_key_hash(const struct sw_key *key, const struct rte_mbuf *mbuf)
 {
 	uint64_t a = key->word[SW_KEY_META_WORD];
 	uint64_t b = key->word[4];
+	uint64_t types = key->word[0];
+	uint64_t ports = key->word[3] & UINT32_MAX;
 
 	if ((mbuf->ol_flags & RTE_MBUF_F_RX_RSS_HASH) && mbuf->hash.rss != 0)
 		return (uint32_t)_mm_crc32_u64(a, mbuf->hash.rss);
-	a = _mm_crc32_u64(a, key->word[0] & UINT64_C(0x00ffffffffffffff)); // without nw_frag
+	if (unlikely(key->nw_frag != 0)) {
+		types &= UINT64_C(0x0000ffffffffffff); // without nw_proto and nw_frag
+		ports = 0;
+	}
+	a = _mm_crc32_u64(a, types);
 	b = _mm_crc32_u64(b, key->word[5]);
-	a = _mm_crc32_u64(a, likely(key->nw_frag == 0) ? key->word[3] & UINT32_MAX : 0);
+	a = _mm_crc32_u64(a, ports);
 	b = _mm_crc32_u64(b, key->word[6]);
 	b = _mm_crc32_u64(b, key->word[7]);
 	if (unlikely(key->word[4] == 0)) { // not IP

@@ -59,6 +59,45 @@ static void test_fragments_hash_alike(void **state)
 	assert_int_not_equal(hash_of(first, n_first), hash_of(later, n_later));
 }
 
+// IPv6 says what a datagram carries in its first fragment alone: the later ones begin with 44.
+static uint32_t ip6_fragment(uint8_t proto, uint16_t offset_and_more, uint8_t *out)
+{
+	static const uint8_t head[] = {0x02, 0,    0,    0,    0, 2, 0x02, 0, 0,  0,  0,
+				       1,    0x86, 0xdd, 0x60, 0, 0, 0,    0, 24, 44, 64};
+	uint8_t *at = out + sizeof(head);
+
+	memset(out, 0, 78);
+	memcpy(out, head, sizeof(head));
+	memset(at, 0xfd, 31); // both addresses
+	at += 32;
+	at[0] = proto;
+	at[2] = (uint8_t)(offset_and_more >> 8);
+	at[3] = (uint8_t)offset_and_more;
+	memset(at + 8, 0x14, 16); // ports, and what stands in their place later
+	return 78;
+}
+
+static void test_fragments_of_ip6_hash_alike(void **state)
+{
+	static const uint8_t protos[] = {17, 6, 58, 132};
+	uint8_t frame[MAX_FRAME_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(protos); i++) {
+		uint32_t n = ip6_fragment(protos[i], 0x0001, frame), first = hash_of(frame, n);
+
+		n = ip6_fragment(protos[i], 0x0011, frame);
+		assert_int_equal(hash_of(frame, n), first);
+		n = ip6_fragment(protos[i], 0x0020, frame);
+		assert_int_equal(hash_of(frame, n), first);
+		frame[53] ^= 1; // another destination address
+		assert_int_not_equal(hash_of(frame, n), first);
+		// A fragment header of a whole datagram makes no fragment.
+		n = ip6_fragment(protos[i], 0, frame);
+		assert_int_not_equal(hash_of(frame, n), first);
+	}
+}
+
 static void test_ports_count_where_there_are_any(void **state)
 {
 	uint8_t frame[MAX_FRAME_BYTES];
@@ -80,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fragments_hash_alike),
+		cmocka_unit_test(test_fragments_of_ip6_hash_alike),
 		cmocka_unit_test(test_ports_count_where_there_are_any),
 	};
 
