@@ -103,7 +103,8 @@ _Static_assert(offsetof(struct sw_key, in_port) == 64, "word 8");
 #define SW_BAD_IP6 5       // version or payload length can't be
 #define SW_BAD_IP6_CHAIN 6 // extension headers cut off or too many
 #define SW_BAD_L4 7        // TCP, UDP, SCTP or ICMP header cut off or too short
-#define SW_N_BAD 8
+#define SW_BAD_ND 8        // neighbour discovery: target cut off, options that can't be or twice
+#define SW_N_BAD 9
 
 // "ip4" for SW_BAD_IP4 and so on, for statistics.
 const char *sw_bad_name(uint32_t bad);

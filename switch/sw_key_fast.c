@@ -85,27 +85,32 @@ static inline uint32_t icmp_type(const struct cursor *at, struct sw_key *key)
 
 // Behind the target: options of at least 8 bytes. One that can't be ends the walk; one that is
 // there twice makes the message mean nothing.
-static void nd_options(struct cursor at, struct sw_key *key)
+static uint32_t nd_options(struct cursor at, struct sw_key *key)
 {
 	static const uint8_t zero[6];
 
-	while (at.bytes >= ND_OPTION_BYTES) {
-		uint32_t bytes = at.p[1] * ND_OPTION_BYTES;
-		uint8_t *to = at.p[0] == 1 ? key->nd_sll : at.p[0] == 2 ? key->nd_tll : NULL;
+	while (at.bytes > 0) {
+		uint32_t bytes;
+		uint8_t *to;
 
+		if (at.bytes < ND_OPTION_BYTES)
+			return SW_BAD_ND;
+		bytes = at.p[1] * ND_OPTION_BYTES;
+		to = at.p[0] == 1 ? key->nd_sll : at.p[0] == 2 ? key->nd_tll : NULL;
 		if (bytes == 0 || bytes > at.bytes)
-			return;
+			return SW_BAD_ND;
 		if (to && bytes == ND_OPTION_BYTES) {
 			if (memcmp(to, zero, sizeof(zero)) != 0) {
 				memset(key->nd_target, 0, sizeof(key->nd_target));
 				memset(key->nd_sll, 0, sizeof(key->nd_sll));
 				memset(key->nd_tll, 0, sizeof(key->nd_tll));
-				return;
+				return SW_BAD_ND;
 			}
 			memcpy(to, at.p + 2, sizeof(zero));
 		}
 		skip(&at, bytes);
 	}
+	return SW_BAD_NONE;
 }
 
 static inline uint32_t icmp6(const struct cursor *at, struct sw_key *key)
@@ -117,11 +122,10 @@ static inline uint32_t icmp6(const struct cursor *at, struct sw_key *key)
 		return bad;
 	skip(&rest, ICMP_BYTES);
 	if (rest.bytes < sizeof(key->nd_target))
-		return SW_BAD_NONE;
+		return SW_BAD_ND;
 	memcpy(key->nd_target, rest.p, sizeof(key->nd_target));
 	skip(&rest, sizeof(key->nd_target));
-	nd_options(rest, key);
-	return SW_KEY_WIDE;
+	return nd_options(rest, key) | SW_KEY_WIDE;
 }
 
 static inline uint32_t ports(const struct cursor *at, uint32_t min_bytes, struct sw_key *key)
@@ -399,7 +403,7 @@ uint32_t sw_key_burst_scalar(struct rte_mbuf *const *pkts, uint32_t n, uint64_t 
 const char *sw_bad_name(uint32_t bad)
 {
 	static const char *const names[SW_N_BAD] = {
-		"none", "runt", "vlan", "arp", "ip4", "ip6", "ip6_chain", "l4",
+		"none", "runt", "vlan", "arp", "ip4", "ip6", "ip6_chain", "l4", "nd",
 	};
 
 	return bad < SW_N_BAD ? names[bad] : "unknown";

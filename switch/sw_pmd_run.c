@@ -85,7 +85,7 @@ static void publish(struct sw_pmd_run *run)
 	uint64_t n_malformed = 0;
 	uint64_t n_waiting = 0;
 
-	for (uint32_t i = 0; i < SW_N_BAD; i++)
+	for (uint32_t i = SW_BAD_NONE + 1; i < SW_N_BAD; i++)
 		n_malformed += atomic_load_explicit(&run->flow_stats->bad[i], memory_order_relaxed);
 	for (uint16_t i = 0; i < run->n_touched; i++)
 		n_waiting += run->plan->outs[run->touched[i]].n;

@@ -43,7 +43,7 @@ RIGHT = {
     "P31_prio_tag_vid0": [({**UDP, "vlan_tci": 0x1000 | 5 << 13}, None)],
     "P33_runt13": [({}, "runt")],
     "P35_nd_opt_len0": [({**IP6, "nw_proto": 58, "nw_ttl": 255, "tp_src": 135,
-                          "nd_target": 0xfd << 120 | 2}, None)],
+                          "nd_target": 0xfd << 120 | 2}, "nd")],
     "P40_udp_len0": [(UDP, None)],
 }
 

@@ -410,7 +410,7 @@ static void test_key_neighbour_solicitation_with_empty_option(void **state)
 	put(&f, "\x87\0\0\0\0\0\0\0", 8);
 	fill(&f, 0xfd, 16);
 	put(&f, "\x01\0\0\0\0\0\0\0", 8); // an option of length 0
-	check(&f, SW_BAD_NONE,
+	check(&f, SW_BAD_ND,
 	      "icmp6," UNTAGGED "," IP6_HOSTS "," IP6_REST ",nw_frag=no,icmp_type=135,icmp_code=0,"
 	      "nd_target=fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd");
 }
@@ -436,7 +436,36 @@ static void test_key_neighbour_discovery(void **state)
 		 "fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd", "02:00:00:00:00:0b");
 	check(&f, SW_BAD_NONE, expected);
 	f.bytes[f.len - 8] = 1; // the same option twice: nothing of it can be believed
-	check(&f, SW_BAD_NONE, head);
+	check(&f, SW_BAD_ND, head);
+}
+
+// Of a message that is cut somewhere, what stands before the cut is read, and the cut is counted:
+// but between two options, where it may end.
+static void test_key_neighbour_discovery_cut_off(void **state)
+{
+	static const char head[] = "icmp6," UNTAGGED "," IP6_HOSTS "," IP6_REST
+				   ",nw_frag=no,icmp_type=136,icmp_code=0";
+	static const char target[] = ",nd_target=fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd";
+
+	(void)state;
+	for (unsigned int n = 8; n <= 8 + 16 + 8 + 16; n++) {
+		bool is_whole = n == 24 || n == 32 || n == 48;
+		struct frame f = {.len = 0};
+		char expected[1024];
+
+		eth(&f, 0x86dd);
+		ip6(&f, n, 58);
+		put(&f, "\x88\0\0\0\0\0\0\0", 8);
+		fill(&f, 0xfd, 16);
+		put(&f, "\x02\x01\x02\0\0\0\0\x0b", 8);
+		put(&f, "\x0e\x02", 2);
+		fill(&f, 1, 14);
+		snprintf(expected, sizeof(expected), "%s%s%s", head, n < 24 ? "" : target,
+			 n < 32 ? "" : ",nd_tll=02:00:00:00:00:0b");
+		check(&f, is_whole ? SW_BAD_NONE : SW_BAD_ND, expected);
+		f.len = 54 + n; // likewise without the rest in the frame
+		check(&f, is_whole ? SW_BAD_NONE : SW_BAD_ND, expected);
+	}
 }
 
 static void test_key_tags(void **state)
@@ -693,6 +722,7 @@ int main(void)
 		cmocka_unit_test(test_key_ip6_header_that_can_not_be),
 		cmocka_unit_test(test_key_neighbour_solicitation_with_empty_option),
 		cmocka_unit_test(test_key_neighbour_discovery),
+		cmocka_unit_test(test_key_neighbour_discovery_cut_off),
 		cmocka_unit_test(test_key_tags),
 		cmocka_unit_test(test_key_tag_cut_off),
 		cmocka_unit_test(test_key_arp),
