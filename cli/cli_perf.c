@@ -164,13 +164,14 @@ static void print_histories(yajl_val perf, double hz)
 	}
 }
 
-static void print_pmd(yajl_val pmd, double seconds)
+static void print_pmd(yajl_val pmd)
 {
 	yajl_val perf = cli_get(pmd, "perf");
+	double seconds = cli_get_number(pmd, "measured_s");
 
 	putchar('\n');
 	cli_print_pmd(pmd);
-	putchar('\n');
+	printf("\n  Measurement duration: %.3f s\n", seconds);
 	print_cycles(pmd, perf, seconds);
 	print_packets(pmd, seconds);
 	if (perf == NULL || !YAJL_IS_OBJECT(perf))
@@ -192,12 +193,10 @@ static void print_whether_recorded(yajl_val data)
 void cli_print_perf(yajl_val data)
 {
 	yajl_val pmds = cli_get(data, "pmds");
-	double seconds = cli_get_number(data, "measured_s");
 
-	printf("Measurement duration: %.3f s\n", seconds);
 	print_whether_recorded(data);
 	for (size_t i = 0; i < cli_len(pmds); i++)
-		print_pmd(cli_item(pmds, i), seconds);
+		print_pmd(cli_item(pmds, i));
 }
 
 static void print_logs(yajl_val pmd)

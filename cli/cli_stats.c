@@ -67,6 +67,7 @@ static void print_pmd(yajl_val pmd)
 	       all > 0 ? 100 * (double)idle / all : 0.0);
 	printf("  processing cycles: %" PRIu64 " (%.2f%%)\n", busy,
 	       all > 0 ? 100 * (double)busy / all : 0.0);
+	printf("  sleep cycles: %" PRIu64 "\n", cli_get_u64(pmd, "cycles_sleep"));
 	if (rx > 0) {
 		printf("  avg cycles per packet: %.2f (%.0f/%" PRIu64 ")\n", all / (double)rx, all,
 		       rx);

@@ -38,6 +38,12 @@ int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
 			  struct sw_error *err);
 
+// The number behind option *i; *i is then the number's place. -EINVAL.
+int sw_cmd_number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t *out,
+		  struct sw_error *err);
+// The same of "-pmd CORE", the one option *i may be. -EINVAL, -ENOENT: no PMD is there.
+int sw_cmd_core(const struct sw_cmd_call *call, int *i, int *out_core, struct sw_error *err);
+
 int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // pmd-perf-show, pmd-perf-log and pmd-perf-log-set, with the options of their OVS namesakes.
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +16,6 @@
 #define MAX_SHOWN 1000 // items of a history
 #define MAX_LIMIT_US 1000000
 
-// The number behind an option. -EINVAL.
-static int number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t *out,
-		  struct sw_error *err)
-{
-	const char *option = call->argv[*i];
-	const char *text = *i + 1 < call->argc ? call->argv[*i + 1] : "";
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end != 0 || errno != 0 || n > max)
-		return sw_fail(err, -EINVAL, "%s: wants a number from 0 to %u, not \"%.40s\"",
-			       option, max, text);
-	*out = (uint32_t)n;
-	++*i;
-	return 0;
-}
-
 struct shown {
 	bool is_without_histograms;
 	int core; // -1: all
@@ -45,7 +25,6 @@ struct shown {
 
 static int parse_shown(const struct sw_cmd_call *call, struct shown *out, struct sw_error *err)
 {
-	uint32_t core;
 	int rc = 0;
 
 	*out = (struct shown){.core = -1};
@@ -55,18 +34,13 @@ static int parse_shown(const struct sw_cmd_call *call, struct shown *out, struct
 		if (strcmp(option, "-nh") == 0) {
 			out->is_without_histograms = true;
 		} else if (strcmp(option, "-it") == 0) {
-			rc = number(call, &i, MAX_SHOWN, &out->n_iterations, err);
+			rc = sw_cmd_number(call, &i, MAX_SHOWN, &out->n_iterations, err);
 		} else if (strcmp(option, "-ms") == 0) {
-			rc = number(call, &i, MAX_SHOWN, &out->n_ms, err);
-		} else if (strcmp(option, "-pmd") == 0) {
-			rc = number(call, &i, CPU_SETSIZE - 1, &core, err);
-			out->core = rc == 0 ? (int)core : -1;
+			rc = sw_cmd_number(call, &i, MAX_SHOWN, &out->n_ms, err);
 		} else {
-			rc = sw_fail(err, -EINVAL, "%.40s: no such option", option);
+			rc = sw_cmd_core(call, &i, &out->core, err);
 		}
 	}
-	if (rc == 0 && out->core >= 0 && sw_pmd_by_core(call->sw, out->core) == NULL)
-		rc = sw_fail(err, -ENOENT, "-pmd %d: no PMD runs on that core", out->core);
 	return rc;
 }
 
@@ -171,6 +145,8 @@ static void show_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd, c
 	struct sw_perf_totals perf;
 	int rc;
 
+	pmdp_json_kv_seconds(gen, "measured_s",
+			     pmdp_mono_now_ns() - RTE_MAX(pmd->cleared_ns, call->sw->start_ns));
 	sw_cmd_pmd_counters(call, pmd, NULL);
 	rc = sw_perf_totals(pmd, &perf);
 	pmdp_json_key(gen, "perf");
@@ -198,9 +174,6 @@ int sw_cmd_pmd_perf_show(const struct sw_cmd_call *call, struct sw_error *err)
 		return rc;
 	yajl_gen_map_open(call->gen);
 	pmdp_json_kv_bool(call->gen, "pmd_perf_metrics", call->sw->settings.pmd_perf_metrics);
-	pmdp_json_kv_seconds(call->gen, "measured_s",
-			     pmdp_mono_now_ns() -
-				     RTE_MAX(call->sw->cleared_ns, call->sw->start_ns));
 	sw_cmd_pmds(call, shown.core, show_pmd, &shown);
 	yajl_gen_map_close(call->gen);
 	return 0;
@@ -266,11 +239,11 @@ int sw_cmd_pmd_perf_log_set(const struct sw_cmd_call *call, struct sw_error *err
 		else if (strcmp(word, "-e") == 0 || strcmp(word, "-ne") == 0)
 			limits.is_extending = strcmp(word, "-e") == 0;
 		else if (strcmp(word, "-b") == 0)
-			rc = number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_before, err);
+			rc = sw_cmd_number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_before, err);
 		else if (strcmp(word, "-a") == 0)
-			rc = number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_after, err);
+			rc = sw_cmd_number(call, &i, SW_PERF_MAX_NEIGHBOURS, &limits.n_after, err);
 		else if (strcmp(word, "-us") == 0)
-			rc = number(call, &i, MAX_LIMIT_US, &limits.limit_us, err);
+			rc = sw_cmd_number(call, &i, MAX_LIMIT_US, &limits.limit_us, err);
 		else
 			rc = sw_fail(err, -EINVAL,
 				     "%.40s: on, off, -b, -a, -us, -e and -ne are known", word);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
 // Commands about PMD threads.
+#include <ctype.h>
+#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 
@@ -22,6 +26,51 @@ static void identity(yajl_gen gen, const struct sw_pmd *pmd)
 		pmdp_json_kv_int(gen, "numa", pmd->numa);
 	else
 		pmdp_json_kv_null(gen, "numa");
+}
+
+int sw_cmd_number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t *out,
+		  struct sw_error *err)
+{
+	const char *option = call->argv[*i];
+	const char *text = *i + 1 < call->argc ? call->argv[*i + 1] : "";
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end != 0 || errno != 0 || n > max)
+		return sw_fail(err, -EINVAL, "%s: wants a number from 0 to %u, not \"%.40s\"",
+			       option, max, text);
+	*out = (uint32_t)n;
+	++*i;
+	return 0;
+}
+
+int sw_cmd_core(const struct sw_cmd_call *call, int *i, int *out_core, struct sw_error *err)
+{
+	const char *option = call->argv[*i];
+	uint32_t core;
+	int rc;
+
+	if (strcmp(option, "-pmd") != 0)
+		return sw_fail(err, -EINVAL, "%.40s: no such option", option);
+	rc = sw_cmd_number(call, i, CPU_SETSIZE - 1, &core, err);
+	if (rc == 0 && sw_pmd_by_core(call->sw, (int)core) == NULL)
+		rc = sw_fail(err, -ENOENT, "-pmd %u: no PMD runs on that core", core);
+	if (rc == 0)
+		*out_core = (int)core;
+	return rc;
+}
+
+// Of a command without other options: the core, or -1 for all.
+static int core_of(const struct sw_cmd_call *call, int *out_core, struct sw_error *err)
+{
+	int rc = 0;
+
+	*out_core = -1;
+	for (int i = 0; i < call->argc && rc == 0; i++)
+		rc = sw_cmd_core(call, &i, out_core, err);
+	return rc;
 }
 
 void sw_cmd_pmds(const struct sw_cmd_call *call, int core, sw_cmd_pmd_fn *put, const void *ctx)
@@ -121,10 +170,12 @@ int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
 	yajl_gen gen = call->gen;
 	uint64_t bad[SW_N_BAD];
+	int core, rc = core_of(call, &core, err);
 
-	(void)err;
+	if (rc != 0)
+		return rc;
 	yajl_gen_map_open(gen);
-	sw_cmd_pmds(call, -1, sw_cmd_pmd_counters, NULL);
+	sw_cmd_pmds(call, core, sw_cmd_pmd_counters, NULL);
 	sw_flow_bad_counts(call->sw->flows, bad);
 	pmdp_json_key(gen, "malformed_since_start");
 	yajl_gen_map_open(gen);
@@ -137,9 +188,11 @@ int sw_cmd_pmd_stats_show(const struct sw_cmd_call *call, struct sw_error *err)
 
 int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	(void)err;
-	sw_stats_clear(call->sw);
-	return 0;
+	int core, rc = core_of(call, &core, err);
+
+	if (rc == 0)
+		sw_stats_clear(call->sw, core);
+	return rc;
 }
 
 static void rxqs(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
@@ -165,9 +218,12 @@ static void rxqs(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const
 
 int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	(void)err;
+	int core, rc = core_of(call, &core, err);
+
+	if (rc != 0)
+		return rc;
 	yajl_gen_map_open(call->gen);
-	sw_cmd_pmds(call, -1, rxqs, NULL);
+	sw_cmd_pmds(call, core, rxqs, NULL);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }

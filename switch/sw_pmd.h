@@ -62,6 +62,7 @@ struct sw_pmd {
 	bool is_known;                        // the plan has seen it RUNNING
 	sem_t started;                        // posted by the PMD when life leaves STARTING
 	uint64_t clear_base[PMDP_N_COUNTERS]; // counters at the last pmd-stats-clear
+	uint64_t cleared_ns;                  // when that was; 0: never
 	struct sw_perf_kept perf;
 	bool is_sharing_said;
 	uint64_t seen_beats; // by sw_notify.c

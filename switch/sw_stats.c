@@ -61,13 +61,15 @@ int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out)
 	return 0;
 }
 
-void sw_stats_clear(struct sw_switch *sw)
+void sw_stats_clear(struct sw_switch *sw, int core)
 {
 	struct sw_pmd *pmd = NULL;
 	struct pmdp_lane_body body;
 
-	sw->cleared_ns = pmdp_mono_now_ns();
 	while ((pmd = sw_pmd_next(sw, pmd)) != NULL) {
+		if (core >= 0 && pmd->core != core)
+			continue;
+		pmd->cleared_ns = pmdp_mono_now_ns();
 		sw_perf_clear(pmd);
 		if (read_counters(pmd, &body) == 0)
 			memcpy(pmd->clear_base, body.counters, sizeof(pmd->clear_base));

@@ -26,8 +26,8 @@ struct sw_pmd_stats {
 // -EAGAIN: the PMD stands in the middle of an update (stuck there); out is untouched.
 int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out);
 
-// Set every PMD's zero mark. The segment's counters go on.
-void sw_stats_clear(struct sw_switch *sw);
+// Set the zero mark of the PMD on this core (-1: of all). The segment's counters go on.
+void sw_stats_clear(struct sw_switch *sw, int core);
 
 struct sw_port_stats {
 	uint32_t admin_state; // PMDP_LINK_*

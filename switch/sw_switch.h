@@ -67,7 +67,6 @@ struct sw_switch {
 
 	struct sw_notify notify;
 	uint64_t ports_published_ns;
-	uint64_t cleared_ns; // pmd-stats-clear; 0: never
 
 	int epoll_fd;
 	int timer_fd;

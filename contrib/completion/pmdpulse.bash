@@ -171,7 +171,9 @@ _pmdpulse_arguments() {
 	pmd-perf-show)
 		[[ $last == -it || $last == -ms || $last == -pmd ]] || words=(-nh -it -ms -pmd)
 		;;
-	pmd-perf-log) [[ $last == -pmd ]] || words=(-pmd) ;;
+	pmd-stats-show | pmd-stats-clear | pmd-rxq-show | pmd-perf-log)
+		[[ $last == -pmd ]] || words=(-pmd)
+		;;
 	pmd-perf-log-set)
 		if ((n == 0)); then
 			words=(on off)

@@ -76,6 +76,35 @@ def test_clear_begins_anew_and_gauges_stay(processes, rundir, folder):
     assert re.search(r"emc entries: 0 \(0\.0% full\)", text), text
 
 
+def test_one_pmd_of_several_by_its_core(start):
+    """-pmd CORE shows and clears that one; of two PMDs for one queue, one sleeps."""
+    switch = start("set pmd-cpu-mask=0x3", "add-port p1 net_null0", "add-flow in_port=1,actions=drop")
+    for command in ("pmd-stats-show", "pmd-rxq-show", "pmd-perf-show"):
+        assert sorted(pmd["core"] for pmd in switch.do(command)["pmds"]) == [0, 1]
+        for core in ("0", "1"):
+            assert [pmd["core"] for pmd in switch.do(command, "-pmd", core)["pmds"]] == [int(core)]
+            assert re.findall(r"core_id (\d+)", switch.command.text(command, "-pmd", core)) == [core]
+    for command in ("pmd-stats-show", "pmd-rxq-show", "pmd-stats-clear"):
+        for wrong in (["-pmd", "7"], ["-pmd"], ["-pmd", "x"], ["-core", "1"]):
+            with pytest.raises(Refused):
+                switch.do(command, *wrong)
+
+    def one(core):
+        return wait_for(lambda: [pmd for pmd in switch.do("pmd-perf-show", "-pmd", core)["pmds"]
+                                 if pmd["readable"]], what=f"counters of the PMD on core {core}")[0]
+    busy = next(str(pmd["core"]) for pmd in switch.do("pmd-rxq-show")["pmds"] if pmd["rxqs"])
+    idle = "1" if busy == "0" else "0"
+    before = wait_for(lambda: (lambda pmd: pmd if pmd["packets_received"] > 1000 else None)(one(busy)), what="packets")
+    switch.do("pmd-stats-clear", "-pmd", idle)
+    after = one(busy)
+    assert after["packets_received"] >= before["packets_received"] and after["measured_s"] > before["measured_s"]
+    assert one(idle)["measured_s"] < one(busy)["measured_s"]
+    switch.do("pmd-stats-clear", "-pmd", busy)
+    assert one(busy)["measured_s"] < one(idle)["measured_s"]
+    text = switch.command.text("pmd-stats-show", "-pmd", idle)
+    assert re.search(r"^  sleep cycles: \d+$", text, re.M) and "core_id " + busy not in text, text
+
+
 def perf(switch, *options):
     document = switch.do("pmd-perf-show", *options)
     return document, document["pmds"][0]["perf"]
