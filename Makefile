@@ -7,7 +7,7 @@
 ## make check           all tests; check-unit, check-stress, check-system for a part
 ## make bench           the benchmarks, into build/bench.json
 ## make lint            static analysis, house rules, formatting; make format mends the latter
-## make fuzz            the attach fuzzer; FUZZ_SECONDS=60
+## make fuzz            all fuzzers of tests/fuzz, each FUZZ_SECONDS=60 with ASan; needs clang
 ## make install         DESTDIR= PREFIX=/usr/local
 ## make man             the manual pages, where scdoc is
 ## make deb             Debian packages, into build/deb; make check-deb tries them in a clean Debian

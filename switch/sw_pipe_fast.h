@@ -7,8 +7,9 @@
  *   -> actions: output, or sw_exec_fast.h -> recirculated packets again, to a limit
  *
  * A port whose megaflows need no field at all is not even extracted, and one whose megaflows have
- * one mask alone is classified without caches, because they would cost more than they save (setting
- * cache-bypass). Packets of one port keep their order, but for those that are recirculated.
+ * one mask alone is classified without the EMC, because it would cost more than it saves (setting
+ * cache-bypass; an insertion probability of 1 overrides it, and the SMC is not concerned). Packets
+ * of one port keep their order, but for those that are recirculated.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ struct sw_plan_rxq {
 	uint16_t in_port;      // ofport
 	uint16_t index;        // of the port
 	uint32_t emc_inv_prob; // one in so many megaflow hits goes into the EMC; 0: EMC off
-	bool is_bypass;        // no caches while one mask is all that the port has
+	bool is_bypass;        // no EMC while one mask is all that the port has
 };
 
 /*

@@ -193,8 +193,8 @@ static const struct key keys[] = {
 	{"smc-enable", parse_bool, format_bool, AT(smc_enable), 0, 0,
 	 "use the signature-match cache, for more flows than the exact-match cache holds"},
 	{"cache-bypass", parse_bool, format_bool, AT(cache_bypass), 0, 0,
-	 "a port whose megaflows have one mask goes without caches, which would cost more than "
-	 "they save"},
+	 "a port whose megaflows have one mask goes without the exact-match cache, unless "
+	 "emc-insert-inv-prob is 1; smc-enable holds all the same"},
 	{"max-idle", parse_u32, format_u32, AT(max_idle_ms), 500, 3600000,
 	 "milliseconds without a packet until a megaflow ends"},
 	{"flow-limit", parse_u32, format_u32, AT(flow_limit), 1, SW_MEGA_MAX_FLOWS,

@@ -122,6 +122,23 @@ static void test_bypass_of_a_port_with_one_mask(void **state)
 	assert_int_equal(bed.n[PMDP_C_EMC_ENTRIES], 0);
 }
 
+// What the documentation says of cache-bypass: each key into the EMC, or the SMC, is asked for.
+static void test_bypass_is_overridden(void **state)
+{
+	(void)state;
+	bed_add_flows(udp_rule);
+	bed.run.plan->rxqs[0].is_bypass = true;
+	emc(1);
+	bed_send_udp(0, 1, 1);
+	bed_send_udp(0, 1, 1);
+	expect((struct expected){.emc = 1, .misses = 1});
+	emc(100);
+	bed.run.plan->smc = sw_pipe_smc(bed.run.pipe);
+	bed_send_udp(0, 2, 1);
+	bed_send_udp(0, 2, 1);
+	expect((struct expected){.emc = 1, .smc = 1, .mega = 1, .misses = 1});
+}
+
 static void test_emc_takes_its_share(void **state)
 {
 	(void)state;
@@ -430,6 +447,7 @@ int main(void)
 		TEST(test_twenty_equal_packets_megaflow),
 		TEST(test_all_caches),
 		TEST(test_bypass_of_a_port_with_one_mask),
+		TEST(test_bypass_is_overridden),
 		TEST(test_emc_takes_its_share),
 		TEST(test_port_whose_rules_look_at_nothing),
 		TEST(test_flow_mark),
