@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-#define N_HISTS 6
+#define N_HISTS 7
 
 static double ratio(double n, double of)
 {
@@ -87,9 +87,10 @@ static void print_histograms(yajl_val perf)
 		const char *key;
 		const char *head;
 	} columns[N_HISTS] = {
-		{"cycles_per_iteration", "cycles/it"},   {"packets_per_iteration", "packets/it"},
-		{"cycles_per_packet", "cycles/pkt"},     {"packets_per_batch", "pkts/batch"},
-		{"upcalls_per_iteration", "upcalls/it"}, {"cycles_per_upcall", "cycles/upcall"},
+		{"cycles_per_iteration", "cycles/it"},  {"packets_per_iteration", "packets/it"},
+		{"cycles_per_packet", "cycles/pkt"},    {"batches_per_iteration", "batches/it"},
+		{"packets_per_batch", "pkts/batch"},    {"upcalls_per_iteration", "upcalls/it"},
+		{"cycles_per_upcall", "cycles/upcall"},
 	};
 	yajl_val all = cli_get(perf, "histograms"), lists[N_HISTS];
 	size_t n_lines = 0;

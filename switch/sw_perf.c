@@ -29,6 +29,7 @@ static const char *const hist_names[SW_PERF_N_HISTS] = {
 	[SW_PERF_PACKETS_PER_BATCH] = "packets_per_batch",
 	[SW_PERF_UPCALLS] = "upcalls_per_iteration",
 	[SW_PERF_CYCLES_PER_UPCALL] = "cycles_per_upcall",
+	[SW_PERF_BATCHES] = "batches_per_iteration",
 };
 
 const char *sw_perf_hist_name(uint32_t hist)

@@ -42,6 +42,7 @@ static void count(struct sw_perf *perf, const struct sw_perf_iteration *it, bool
 	add(&totals->cycles, it->cycles);
 	add_sample(perf, SW_PERF_CYCLES, it->cycles);
 	add_sample(perf, SW_PERF_PACKETS, it->n_packets);
+	add_sample(perf, SW_PERF_BATCHES, it->n_batches);
 	add_sample(perf, SW_PERF_UPCALLS, it->n_upcalls);
 	if (it->n_packets == 0) {
 		add(&totals->n_idle, 1);

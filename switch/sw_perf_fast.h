@@ -26,7 +26,8 @@
 #define SW_PERF_PACKETS_PER_BATCH 3
 #define SW_PERF_UPCALLS 4
 #define SW_PERF_CYCLES_PER_UPCALL 5
-#define SW_PERF_N_HISTS 6
+#define SW_PERF_BATCHES 6
+#define SW_PERF_N_HISTS 7
 
 // Two bins an octave: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ... (sw_perf_bin). The last has all above.
 #define SW_PERF_N_BINS 64

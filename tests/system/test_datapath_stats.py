@@ -118,7 +118,7 @@ def test_perf_show_adds_up(start):
         bins = {name: sum(b["n"] for b in list_) for name, list_ in one["histograms"].items()}
         assert bins["cycles_per_iteration"] == bins["packets_per_iteration"] == one["iterations"]
         assert bins["cycles_per_packet"] == one["iterations"] - one["iterations_idle"]
-        assert bins["upcalls_per_iteration"] == one["iterations"]
+        assert bins["upcalls_per_iteration"] == bins["batches_per_iteration"] == one["iterations"]
         assert one["cycles_idle"] <= one["cycles"]
     _, one = perf(switch, "-nh", "-it", "50", "-ms", "10")
     assert "histograms" not in one
@@ -129,7 +129,7 @@ def test_perf_show_adds_up(start):
         assert after["batches"] == 2 and after["packets"] == 64
     wait_for(lambda: len(perf(switch, "-ms", "10")[1]["recent_ms"]) == 10, what="ten milliseconds")
     text = switch.command.text("pmd-perf-show", "-it", "3", "-ms", "3")
-    for words in ("Iterations:", "Rx packets:", "Histograms", "Last 3 iterations", "Last 3 milliseconds"):
+    for words in ("Iterations:", "Rx packets:", "Histograms", "batches/it", "Last 3 iterations", "Last 3 milliseconds"):
         assert words in text, text
 
 

@@ -106,6 +106,8 @@ static void test_totals_and_histograms(void **state)
 	assert_int_equal(totals.bins[SW_PERF_CYCLES_PER_PACKET][sw_perf_bin(50)], 1);
 	assert_int_equal(totals.bins[SW_PERF_PACKETS_PER_BATCH][sw_perf_bin(32)], 2);
 	assert_int_equal(totals.bins[SW_PERF_UPCALLS][0], 2);
+	assert_int_equal(sum(totals.bins[SW_PERF_BATCHES]), 3);
+	assert_int_equal(totals.bins[SW_PERF_BATCHES][0], 1);
 	assert_int_equal(totals.bins[SW_PERF_CYCLES_PER_UPCALL][sw_perf_bin(2000)], 1);
 	assert_int_equal(sum(totals.bins[SW_PERF_CYCLES]), 3);
 	assert_int_equal(sum(totals.bins[SW_PERF_CYCLES_PER_PACKET]), 2);
