@@ -116,9 +116,12 @@ ALERTS = [
           ON_THREAD + " is gone",
           "The thread left a living process without announcing it: what it polled is not served."),
     Alert("PmdpulseSwitchGone", CRITICAL,
-          "<switch_status> == 3",
-          ON_SWITCH + " is gone",
-          "The process died without a clean stop. Nothing is forwarded."),
+          # The unit starts it again after a second: no reading may see it gone, so the incident is counted too.
+          '<switch_status> == 3 or sum by (job, instance, switch) '
+          '(increase(<incidents_total|kind="switch-gone">[@2m])) > 0',
+          ON_SWITCH + " died",
+          "The process ended without a clean stop, now or in the last two minutes. Until it is back, nothing is "
+          "forwarded."),
     Alert("PmdpulseSwitchDown", WARNING,
           "<switch_up> == 0 and <switch_status> != 3 and <switch_status> != 4",
           ON_SWITCH + " is not running",
