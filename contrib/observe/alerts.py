@@ -179,9 +179,9 @@ ALERTS = [
           hold="@1m"),
     Alert("PmdpulseSeriesLost", CRITICAL,
           # Of one that ran: what never was is a placeholder, which ends with the first real one.
-          "last_over_time(<switch_up>[@1h]) == 1 unless <switch_up>",
+          "last_over_time(<switch_up>[@1d]) == 1 unless <switch_up>",
           "No values of " + ON_SWITCH,
-          "It ran when its last value came, within the last hour, and now none comes: collectd stands, or "
+          "It ran when its last value came, within the last day, and now none comes: collectd stands, or "
           "the network between it and a central collectd is cut.",
           hold="@30s"),
     Alert("PmdpulseSeriesAbsent", CRITICAL,
@@ -209,7 +209,7 @@ def all_alerts():
     return alerts
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def durations(text, divide=1):
@@ -219,7 +219,7 @@ def durations(text, divide=1):
         if divide == 1:
             return match[1] + match[2]
         return f"{max(1, round(seconds / divide))}" + ("s" if match[2] else "")
-    return re.sub(r"@(\d+)([smh]?)\b", one, text)
+    return re.sub(r"@(\d+)([smhd]?)\b", one, text)
 
 
 def _quoted(text):

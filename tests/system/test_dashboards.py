@@ -177,6 +177,35 @@ def test_every_query_is_promql(tmp_path):
     assert f"{len(rules)} rules found" in promtool("check", "rules", str(path))
 
 
+def test_the_fleet_ranks_a_host_that_is_cut_off(tmp_path):
+    """First of all for a day, once it was silent for 30 s; not a placeholder that ended, nor one that was stopped."""
+    def series(metric, host, values, more=""):
+        return {"series": f'collectd_pmdpulse_{metric}{{job="pmdpulse",instance="{host}",switch="default"{more}}}',
+                "values": values}
+
+    def row(host, value):
+        return {"labels": f'{{instance="{host}",switch="default"}}', "value": value}
+    alive = [series("switch_status", "alive", "1x9000"), series("agent_up", "alive", "0x9000"),
+             series("switch_threads", "alive", "1x9000", ',state="dead"'),
+             series("incidents_open", "alive", "1x9000", ',kind="pmd-stall"'),
+             series("switch_up", "alive", "1x9000")]
+    gone = [series("switch_up", "cut", "1x30 stale _x8970"), series("switch_up", "absent", "0x30 stale _x8970"),
+            series("switch_up", "stopped", "1x25 0x4 stale _x8970")]
+    expr = {name: text for name, text in queries().items() if name.startswith("pmdpulse-fleet/Switches, worst")}
+    rank, silence = expr["pmdpulse-fleet/Switches, worst first/A"], expr["pmdpulse-fleet/Switches, worst first/J"]
+    others = [row("alive", 111), row("absent", 0), row("stopped", 0)]
+    path = tmp_path / "fleet.yml"
+    path.write_text(yaml.safe_dump({"evaluation_interval": "10m", "tests": [{
+        "interval": "10s", "input_series": alive + gone, "promql_expr_test": [
+            {"expr": rank, "eval_time": "320s", "exp_samples": [row("cut", 0), *others]},
+            {"expr": rank, "eval_time": "340s", "exp_samples": [row("cut", 2000), *others]},
+            {"expr": rank, "eval_time": "12h", "exp_samples": [row("cut", 2000), *others]},
+            {"expr": rank, "eval_time": "25h", "exp_samples": [row("alive", 111)]},
+            {"expr": silence + " < 10", "eval_time": "12h", "exp_samples": [row("alive", 0)]},
+        ]}]}), encoding="utf-8")
+    promtool("test", "rules", str(path))
+
+
 def test_types_of_grafana():
     tools = built("pictures")
     if not os.path.isdir(os.path.join(tools, "node_modules")):
@@ -218,6 +247,20 @@ def test_every_rule_has_a_unit_test_and_passes():
     for recording in alerts.RECORDINGS:
         assert recording.record in text
     promtool("test", "rules", RULE_TESTS)
+
+
+def test_lost_values_are_told_for_a_day(tmp_path):
+    """Not in the file with the others: at their pace, a day takes half a minute."""
+    path = tmp_path / "day.yml"
+    name = {"job": "pmdpulse", "instance": "h1", "switch": "default"}
+    labels = ",".join(f'{key}="{value}"' for key, value in name.items())
+    expr = 'count(ALERTS{alertname="PmdpulseSeriesLost",alertstate="firing"})'
+    path.write_text(yaml.safe_dump({"rule_files": [RULES], "evaluation_interval": "10m", "tests": [{
+        "interval": "10s", "input_series": [{"series": f"collectd_pmdpulse_switch_up{{{labels}}}",
+                                             "values": "1x5 stale _x9500"}],
+        "promql_expr_test": [{"expr": expr, "eval_time": "23h", "exp_samples": [{"labels": "{}", "value": 1}]},
+                             {"expr": expr, "eval_time": "25h", "exp_samples": []}]}]}), encoding="utf-8")
+    promtool("test", "rules", str(path))
 
 
 def test_alertmanager_configuration():

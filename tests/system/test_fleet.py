@@ -17,6 +17,7 @@ from lib.wait import holds_for, wait_for
 NAMES = ("alpha", "beta", "gamma")
 STALL_MS = 4000
 DEAD = 2
+CUT_OFF = 2000  # trouble of a host that was not heard of for 30 s
 
 pytestmark = [
     pytest.mark.skipif(bool(collectd.missing()), reason=collectd.missing() or "-"),
@@ -79,13 +80,13 @@ def dashboard(fleet, title):
 
 
 def worst(fleet):
-    """Hosts by the first query of the table, worst first, with their number of trouble."""
+    """Hosts by the first query of the table, worst first, with their number of trouble, as (trouble, host)."""
     rows = dashboard(fleet, "Switches, worst first")[0]
     return sorted(((value, labels["instance"]) for labels, value in rows), reverse=True)
 
 
 def silence(fleet):
-    """Seconds since each host was heard of, as the table says (in steps of five)."""
+    """Seconds since each host was heard of, as the table says."""
     return {labels["instance"]: value for labels, value in dashboard(fleet, "Switches, worst first")[-1]}
 
 
@@ -130,9 +131,14 @@ def test_a_host_that_is_cut_off(prometheus):
     assert set(ages) == set(NAMES) and max(ages["alpha"], ages["beta"]) < 8, ages
     # Another one's stall is still that one's.
     label = stall(fleet, "beta")
+    # The one of which nothing is known is the worst, and still has its row.
+    ranking = wait_for(lambda: (found := worst(fleet))[0][0] >= CUT_OFF and found, 40, lambda: worst(fleet))
+    assert ranking[0] == (CUT_OFF, "gamma") and {name for _, name in ranking} == set(NAMES), ranking
+    assert ranking[1][0] < CUT_OFF, ranking
     wait_for(lambda: fleet.exposed("collectd_pmdpulse_thread_state", pmdpulse=label).get("beta") == 1.0, 20,
              fleet.logs)
     fleet.hosts["gamma"].join()
     all_are_seen(fleet)
     wait_for(lambda: fleet.firing("PmdpulseSeriesLost") == [], 30, lambda: f"{fleet.ask('ALERTS')}")
+    wait_for(lambda: worst(fleet)[0][0] < CUT_OFF, 15, lambda: worst(fleet))
     holds_for(lambda: fleet.firing("PmdpulseSeriesLost") == [], 1, lambda: f"{fleet.ask('ALERTS')}", every=0.2)
