@@ -183,7 +183,8 @@ ALERTS = [
           "No values of " + ON_SWITCH,
           "It ran when its last value came, within the last day, and now none comes: collectd stands, or "
           "the network between it and a central collectd is cut.",
-          hold="@30s"),
+          # Longer than PmdpulseScrapeFailed, which hides it: one page for one host.
+          hold="@2m"),
     Alert("PmdpulseSeriesAbsent", CRITICAL,
           'absent(<switch_up|job="pmdpulse">)',
           "No values of any switch",

@@ -284,6 +284,7 @@ def test_alertmanager_configuration():
 
 @pytest.mark.parametrize("labels, receiver", [
     (("alertname=PmdpulseStall", "severity=critical"), "on-call"),
+    (("alertname=PmdpulseSeriesLost", "severity=critical"), "on-call"),
     (("alertname=PmdpulseDrops", "severity=warning"), "operators"),
     (("alertname=PmdpulseKeepaliveOff", "severity=info"), "nobody"),
 ])

@@ -308,6 +308,18 @@ class Alarms:
                                lambda v: v == 1, 40)
         self._note(name, {}, "nobody: hidden")
 
+    def hides(self, source, *names):
+        """Alertmanager holds these back because of source, while Prometheus fires them."""
+        wait_for(lambda: set(names) <= self.server.manager.hidden_by(source) & self.server.firing(), 20,
+                 lambda: f"{names} to be hidden by {source}: {self.server.manager.get('alerts')}")
+
+    def ends(self, *names):
+        """Fires no more; for those that nobody was told of."""
+        wait_for(lambda: not set(names) & self.server.firing(), 40, f"the end of {names}")
+        for row in self.fired:
+            if row[0] in names:
+                row[4] = row[4] or self._after()
+
     def resolves(self, *names):
         for name in names:
             self.receiver.wait(name, "resolved", 40)
@@ -336,7 +348,8 @@ def watched(start_publisher, start_agent, start_collectd, start_servers, receive
     agent = start_agent()
     publisher = start_publisher(lanes=["p1", "p2", "p3"], interval=50)
     publisher.do("port eth0 up")
-    daemon = start_collectd(interval=0.25)
+    # Called as its target is, else nothing says that they are one host.
+    daemon = start_collectd(interval=0.25, hostname="127.0.0.1")
     server = start_servers(daemon, divide=60, interval="250ms")
     server.wait_value("count(collectd_pmdpulse_thread_state == 1)", lambda v: v == 3)
     return publisher, agent, daemon, Alarms(receiver, server)
@@ -381,8 +394,11 @@ def test_alerts_of_threads_and_ports(need_root, watched, receiver):
     alarms.resolves("PmdpulseStall", "PmdpulseStallCause", "PmdpulseStalledShare", "PmdpulseLinkDown",
                     "PmdpulseLinkFlapping", "PmdpulsePortErrors", "PmdpulseControlStuck",
                     "PmdpulseAgentGone")
-    alarms.show()
+    alarms.ends("PmdpulseStarved", "PmdpulseAgentLate")
     assert receiver.got("PmdpulseThreadGone", "firing", thread="p3")
+    publisher.quit()
+    alarms.resolves("PmdpulseThreadGone")
+    alarms.show()
 
 
 def of_another_version(ring):
@@ -392,8 +408,14 @@ def of_another_version(ring):
 
 def test_alerts_of_the_switch_and_its_host(watched, start_publisher, receiver, rundir):
     publisher, _, daemon, alarms = watched
+    publisher.do("stall p1 400")
+    alarms.fires("PmdpulseStall", thread="p1")
+    alarms.fires("PmdpulseStallCause", thread="p1", cause="blocked")
     publisher.kill()
     alarms.fires("PmdpulseSwitchGone")
+    # What its threads raised before still fires, and would be told again with the new alert of the same group.
+    alarms.hides("PmdpulseSwitchGone", "PmdpulseStallCause")
+    assert len(receiver.got("PmdpulseStall", "firing")) == 1, receiver.describe()
     for number in range(1, 4):
         last = start_publisher(lanes=["p1"], interval=50, name=f"publisher{number}")
         alarms.wait_value("switch_restarts_total", number)
@@ -403,9 +425,12 @@ def test_alerts_of_the_switch_and_its_host(watched, start_publisher, receiver, r
     alarms.resolves("PmdpulseSwitchGone")
     daemon.pause()
     alarms.fires("PmdpulseScrapeFailed")
-    alarms.fires("PmdpulseSeriesLost")
+    alarms.fires_hidden("PmdpulseSeriesLost")
+    alarms.hides("PmdpulseScrapeFailed", "PmdpulseSeriesLost")
+    assert not receiver.got("PmdpulseSeriesLost", "firing"), receiver.describe()
     daemon.resume()
-    alarms.resolves("PmdpulseScrapeFailed", "PmdpulseSeriesLost")
+    alarms.resolves("PmdpulseScrapeFailed")
+    alarms.ends("PmdpulseSeriesLost")
     path = os.path.join(rundir, "default.ring")
     with open(path, "rb") as file:
         ring = file.read()
@@ -415,12 +440,25 @@ def test_alerts_of_the_switch_and_its_host(watched, start_publisher, receiver, r
         file.write(of_another_version(ring))
     alarms.fires("PmdpulseSwitchRefused")
     alarms.fires("PmdpulseVersionMismatch")
+    alarms.resolves("PmdpulseSwitchDown")
     os.unlink(path)
     alarms.resolves("PmdpulseSwitchRefused", "PmdpulseVersionMismatch")
     # The process was gone, so its threads were not worth a word.
-    for name in ("PmdpulseThreadGone", "PmdpulseStall"):
-        assert not receiver.got(name, "firing"), receiver.describe()
+    assert not receiver.got("PmdpulseThreadGone", "firing"), receiver.describe()
+    assert len(receiver.got("PmdpulseStall", "firing")) == 1, receiver.describe()
     alarms.show()
+
+
+def test_lost_values_of_all_hosts_are_one_message(processes, folder, receiver):
+    manager = prometheus.Alertmanager(folder, receiver)
+    processes.append(manager)
+    hosts = {"alpha", "beta", "gamma"}
+    manager.take(*({"alertname": "PmdpulseSeriesLost", "severity": "critical", "job": "pmdpulse", "instance": host,
+                    "switch": "default"} for host in hosts))
+    for host in hosts:
+        assert receiver.wait("PmdpulseSeriesLost", "firing", instance=host)[0] == "on-call"
+    groups = [{a["labels"]["instance"] for a in group["alerts"]} for group in manager.get("alerts/groups")]
+    assert groups == [hosts], groups
 
 
 class WithoutPlugin(Collectd):
@@ -512,3 +550,5 @@ def test_odd_port_names_from_switch_to_prometheus(start_switch, start_collectd, 
     # A rule that sends to a port that is not there.
     receiver.wait("PmdpulseDrops", "firing", reason="port_down")
     check_series(server)
+    switch.command.text("del-flows")
+    receiver.wait("PmdpulseDrops", "resolved", reason="port_down")

@@ -136,6 +136,23 @@ class Alertmanager(Process):
              f"--web.listen-address=127.0.0.1:{self.port}"], folder, "alertmanager")
         wait_ready(self)
 
+    def get(self, path):
+        return json.loads(fetch(f"http://127.0.0.1:{self.port}/api/v2/{path}"))
+
+    def take(self, *alerts):
+        """These labels fire, as Prometheus would say it."""
+        body = json.dumps([{"labels": labels} for labels in alerts]).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/v2/alerts", data=body,
+                                         headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10):
+            pass
+
+    def hidden_by(self, name):
+        """{name of an alert that is held back because of this one}"""
+        found = self.get("alerts")
+        sources = {a["fingerprint"] for a in found if a["labels"]["alertname"] == name}
+        return {a["labels"]["alertname"] for a in found if sources & set(a["status"]["inhibitedBy"])}
+
 
 class Queries:
     """Questions to a Prometheus; fetch(path) gives the document."""
@@ -174,7 +191,7 @@ class Prometheus(Process, Queries):
     """With the shipped scrape configuration and rules, all durations of the latter divided."""
 
     def __init__(self, folder, targets, alertmanager, divide, interval="1s"):
-        self.port = free_port()
+        self.port, self.manager = free_port(), alertmanager
         rules, path = os.path.join(folder, "pmdpulse.rules.yml"), os.path.join(folder, "prometheus.yml")
         with open(rules, "w", encoding="utf-8") as file:
             file.write(alerts.rules_yml(divide, interval))
