@@ -12,7 +12,7 @@ packages() {
 		libdw-dev libelf-dev collectd-dev libcurl4-openssl-dev ;;
 	run) echo collectd-core libmicrohttpd12 libprotobuf-c1 procps python3 ;;
 	test) echo libcmocka-dev python3 python3-pytest python3-jsonschema python3-scapy \
-		collectd-core libmicrohttpd12 libprotobuf-c1 ethtool g++ gdb iproute2 iperf3 \
+		collectd-core libmicrohttpd12 libprotobuf-c1 librdkafka1 ethtool g++ gdb iproute2 iperf3 \
 		iputils-ping mandoc openssl openvswitch-common procps prometheus prometheus-alertmanager python3-yaml scdoc \
 		stress-ng systemd systemd-container ;;
 	bench) echo iproute2 procps stress-ng python3 ;;
