@@ -169,6 +169,17 @@ static bool make_writable(struct exec *x)
 	return true;
 }
 
+// A tag has come or gone before the other headers. They are not looked for again: behind more than
+// two tags they would not be found, but the translation goes on to change them.
+static void shift_headers(struct sw_headers *headers, int n_tags)
+{
+	headers->n_tags += n_tags;
+	if (headers->l3 != 0)
+		headers->l3 += 4 * n_tags;
+	if (headers->l4 != 0)
+		headers->l4 += 4 * n_tags;
+}
+
 static void push_vlan(struct exec *x, const struct sw_act *act)
 {
 	if (!sw_edit_push_vlan(x->pkt, act->tpid, act->tci)) {
@@ -183,7 +194,7 @@ static void push_vlan(struct exec *x, const struct sw_act *act)
 		rte_pktmbuf_free(x->pkt);
 		x->pkt = own;
 	}
-	x->has_headers = false;
+	shift_headers(&x->headers, 1);
 }
 
 static void edit(struct exec *x, const struct sw_act *act)
@@ -198,9 +209,10 @@ static void edit(struct exec *x, const struct sw_act *act)
 		push_vlan(x, act);
 		break;
 	case SW_ACT_POP_VLAN:
-		if (x->headers.n_tags > 0)
+		if (x->headers.n_tags > 0) {
 			sw_edit_pop_vlan(x->pkt);
-		x->has_headers = false;
+			shift_headers(&x->headers, -1);
+		}
 		break;
 	default:
 		if (!sw_edit_dec_ttl(x->pkt, &x->headers))

@@ -136,6 +136,29 @@ static void test_tags(void **state)
 	assert_memory_equal(bed.sent[2]->bytes, frame.bytes, 60);
 }
 
+// Headers that stood where they can be found are changed behind any number of tags, as in
+// ovs-actions(7).
+static void test_changes_behind_three_tags(void **state)
+{
+	struct bed_frame *frame = bed.sent[1];
+
+	(void)state;
+	rule("in_port=1,udp,actions=push_vlan:0x8100,push_vlan:0x88a8,push_vlan:0x8100,"
+	     "mod_nw_src:1.2.3.4,mod_tp_dst:5353,dec_ttl,output:2,strip_vlan,mod_nw_tos:184,"
+	     "output:3");
+	send_one();
+	assert_int_equal(frame->len, 72);
+	assert_memory_equal(frame->bytes + 12, "\x81\0\0\0\x88\xa8\0\0\x81\0\0\0\x08\0", 14);
+	assert_memory_equal(frame->bytes + 38, "\x01\x02\x03\x04", 4);
+	assert_memory_equal(frame->bytes + 48, "\x14\xe9", 2);
+	assert_int_equal(frame->bytes[34], 63);
+	check_sums(frame, 26);
+	frame = bed.sent[2];
+	assert_int_equal(frame->len, 68);
+	assert_int_equal(frame->bytes[23], 184);
+	check_sums(frame, 22);
+}
+
 // What goes out before a change does not see it.
 static void test_outputs_between_changes(void **state)
 {
@@ -292,6 +315,7 @@ int main(void)
 		TEST(test_headers_in_two_segments),
 		TEST(test_dec_ttl),
 		TEST(test_tags),
+		TEST(test_changes_behind_three_tags),
 		TEST(test_outputs_between_changes),
 		TEST(test_truncated_output),
 		TEST(test_flood),
