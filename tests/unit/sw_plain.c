@@ -16,72 +16,54 @@
 #include "pmdp_abi.h"
 #include "sw_needs_fast.h"
 
-#define MAX_OUT 2048 // all that the resubmits of one packet may send
 #define PRESENT RTE_BE16(SW_VLAN_PRESENT)
 
-// What has left, and how it looked.
-struct left {
-	uint8_t type;
-	uint16_t port;
-	uint32_t arg; // max_len, recirc_id
-	struct sw_key packet;
-	uint16_t tags[4];
-};
-
-struct way {
-	struct left out[MAX_OUT];
-	uint32_t n_out;
-	const struct sw_rule *rules[256];
-	uint32_t n_rules;
-	uint32_t n_resubmits;
-	bool is_over, is_dead, is_limited, is_missed;
-};
-
-// A packet under way: its key, and its tags, of which the key knows two.
-struct packet {
-	struct sw_key key;
-	uint16_t tags[4];
-};
-
-static void show_tags(struct packet *p)
+static void show_tags(struct sw_plain_packet *p)
 {
 	p->key.vlan_tci = p->tags[0];
 	p->key.vlan_tci1 = p->tags[1];
 }
 
-static void leave(struct way *way, const struct packet *p, uint8_t type, uint16_t port,
-		  uint32_t arg)
+static void leave(struct sw_plain_way *way, const struct sw_plain_packet *p, uint8_t type,
+		  uint16_t port, uint32_t arg)
 {
-	struct left *left = &way->out[way->n_out];
+	struct sw_plain_left *left = &way->out[way->n_out];
 
-	if (way->is_dead)
+	if (way->is_dead) {
+		way->n_late++;
 		return;
-	assert_true(way->n_out < MAX_OUT);
+	}
+	assert_true(way->n_out < SW_PLAIN_MAX_OUT);
 	way->n_out++;
 	memset(left, 0, sizeof(*left));
 	left->type = type;
 	left->port = port;
 	left->arg = arg;
-	left->packet = p->key;
-	left->packet.in_port = 0; // resubmit plays with it
-	memcpy(left->tags, p->tags, sizeof(left->tags));
+	left->packet = *p;
+	left->packet.key.in_port = 0; // resubmit plays with it
 }
 
-static void push(struct packet *p)
+static void push(struct sw_plain_packet *p)
 {
-	memmove(&p->tags[1], &p->tags[0], 3 * sizeof(p->tags[0]));
+	if (p->tags[SW_PLAIN_TAGS - 1] != 0) {
+		assert_true(p->n_deep < SW_PLAIN_MAX_DEEP);
+		memmove(&p->deep[1], &p->deep[0], p->n_deep * sizeof(p->deep[0]));
+		p->deep[0] = p->tags[SW_PLAIN_TAGS - 1];
+		p->n_deep++;
+	}
+	memmove(&p->tags[1], &p->tags[0], (SW_PLAIN_TAGS - 1) * sizeof(p->tags[0]));
 	p->tags[0] = PRESENT;
 	show_tags(p);
 }
 
-static void pop(struct packet *p)
+static void pop(struct sw_plain_packet *p)
 {
-	memmove(&p->tags[0], &p->tags[1], 3 * sizeof(p->tags[0]));
-	p->tags[3] = 0;
+	memmove(&p->tags[0], &p->tags[1], (SW_PLAIN_TAGS - 1) * sizeof(p->tags[0]));
+	p->tags[SW_PLAIN_TAGS - 1] = 0;
 	show_tags(p);
 }
 
-static void set_bytes(struct packet *p, uint32_t offset, uint32_t n, const uint8_t *value,
+static void set_bytes(struct sw_plain_packet *p, uint32_t offset, uint32_t n, const uint8_t *value,
 		      const uint8_t *mask)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -92,7 +74,8 @@ static void set_bytes(struct packet *p, uint32_t offset, uint32_t n, const uint8
 	p->tags[0] = p->key.vlan_tci;
 }
 
-static void plain_set(struct packet *p, const struct sw_rule_act *act)
+static void plain_set(struct sw_plain_way *way, struct sw_plain_packet *p,
+		      const struct sw_rule_act *act)
 {
 	struct sw_key ignored = {.word = {0}};
 
@@ -103,6 +86,23 @@ static void plain_set(struct packet *p, const struct sw_rule_act *act)
 		return;
 	}
 	set_bytes(p, act->offset, act->n_bytes, act->value, act->mask);
+	if (act->offset == offsetof(struct sw_key, nw_ttl))
+		way->known_ttl |= act->mask[0];
+}
+
+// Where the rules say what the TTL is, its end is that of the whole megaflow. Otherwise others of
+// the megaflow go on, and this one with them, but for what it sends.
+static void plain_dec_ttl(struct sw_plain_way *way, struct sw_plain_packet *p)
+{
+	if (p->key.dl_type != SW_TYPE_IP4 && p->key.dl_type != SW_TYPE_IP6)
+		return;
+	if (way->known_ttl != UINT8_MAX)
+		way->known_ttl = 0;
+	else if (p->key.nw_ttl <= 1)
+		way->is_over = true;
+	if (p->key.nw_ttl <= 1)
+		way->is_dead = true;
+	p->key.nw_ttl--;
 }
 
 static bool plain_matches(const struct sw_rule *rule, const struct sw_key *key)
@@ -142,13 +142,14 @@ static const struct sw_rule *plain_find(uint8_t table, const struct sw_key *key)
 	return best;
 }
 
-static void plain_table(struct way *way, struct packet *p, uint8_t table);
+static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table);
 
-static void plain_act(struct way *way, struct packet *p, const struct sw_rule *rule,
-		      const struct sw_rule_act *act)
+static void plain_act(struct sw_plain_way *way, struct sw_plain_packet *p,
+		      const struct sw_rule *rule, const struct sw_rule_act *act)
 {
 	uint16_t in_port = p->key.in_port;
 
+	way->n_acts++;
 	switch (act->type) {
 	case SW_RULE_OUTPUT:
 		if (act->port == SW_PORT_IN_PORT)
@@ -164,7 +165,8 @@ static void plain_act(struct way *way, struct packet *p, const struct sw_rule *r
 		leave(way, p, SW_ACT_NORMAL, 0, 0);
 		break;
 	case SW_RULE_SET:
-		plain_set(p, act);
+		way->n_acts++; // a tag first, perhaps
+		plain_set(way, p, act);
 		break;
 	case SW_RULE_PUSH_VLAN:
 		push(p);
@@ -174,11 +176,7 @@ static void plain_act(struct way *way, struct packet *p, const struct sw_rule *r
 			pop(p);
 		break;
 	case SW_RULE_DEC_TTL:
-		if (p->key.dl_type != SW_TYPE_IP4 && p->key.dl_type != SW_TYPE_IP6)
-			break;
-		if (p->key.nw_ttl <= 1)
-			way->is_over = way->is_dead = true;
-		p->key.nw_ttl--;
+		plain_dec_ttl(way, p);
 		break;
 	case SW_RULE_RESUBMIT:
 	case SW_RULE_GOTO:
@@ -198,7 +196,7 @@ static void plain_act(struct way *way, struct packet *p, const struct sw_rule *r
 	}
 }
 
-static void plain_table(struct way *way, struct packet *p, uint8_t table)
+static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table)
 {
 	const struct sw_rule *rule = plain_find(table, &p->key);
 
@@ -214,29 +212,32 @@ static void plain_table(struct way *way, struct packet *p, uint8_t table)
 		plain_act(way, p, rule, &rule->acts[i]);
 }
 
-static struct packet packet_of(const struct sw_key *key)
+struct sw_plain_packet sw_plain_packet_of(const struct sw_key *key)
 {
-	struct packet p = {.key = *key, .tags = {key->vlan_tci, key->vlan_tci1, 0, 0}};
+	struct sw_plain_packet p = {.key = *key, .tags = {key->vlan_tci, key->vlan_tci1}};
 
 	return p;
 }
 
-static void plain_walk(struct way *way, const struct sw_key *key)
+const struct sw_plain_way *sw_plain_walk(const struct sw_plain_packet *packet)
 {
-	struct packet p = packet_of(key);
+	static struct sw_plain_way way;
+	struct sw_plain_packet p = *packet;
+	uint32_t id = p.key.recirc_id;
 
-	memset(way, 0, offsetof(struct way, out));
-	way->n_out = way->n_rules = way->n_resubmits = 0;
-	way->is_over = way->is_dead = way->is_limited = way->is_missed = false;
-	plain_table(way, &p, key->recirc_id ? (uint8_t)(key->recirc_id - 1) : 0);
+	way.n_out = way.n_late = way.n_rules = way.n_resubmits = way.n_acts = way.known_ttl = 0;
+	way.is_over = way.is_dead = way.is_limited = way.is_missed = false;
+	plain_table(&way, &p, id ? (uint8_t)(id - 1) : 0);
+	return &way;
 }
 
 // Carry the packet through the actions of a megaflow.
-static void execute(struct way *way, const struct sw_key *key, const struct sw_xlate *result)
+static void execute(struct sw_plain_way *way, const struct sw_key *key,
+		    const struct sw_xlate *result)
 {
-	struct packet p = packet_of(key);
+	struct sw_plain_packet p = sw_plain_packet_of(key);
 
-	way->n_out = 0;
+	way->n_out = way->n_late = 0;
 	way->is_dead = false;
 	for (uint32_t i = 0; i < result->n_acts && !way->is_dead; i++) {
 		const struct sw_act *act = &result->acts[i];
@@ -275,7 +276,7 @@ static void execute(struct way *way, const struct sw_key *key, const struct sw_x
 	}
 }
 
-static void explain(const struct sw_key *key, const char *what)
+void sw_plain_explain(const struct sw_key *key, const char *what)
 {
 	char text[2048];
 	struct sw_key all;
@@ -294,35 +295,34 @@ static void explain(const struct sw_key *key, const char *what)
 void sw_plain_check(struct sw_flow_table *table, const struct sw_key *key,
 		    const struct sw_xlate *result)
 {
-	static struct way plain, fast;
+	static struct sw_plain_way fast;
+	struct sw_plain_packet packet = sw_plain_packet_of(key);
+	const struct sw_plain_way *plain = sw_plain_walk(&packet);
 	bool is_same;
 
-	plain_walk(&plain, key);
 	execute(&fast, key, result);
-	if (plain.is_limited) {
-		// A packet that dies on the way never meets the limit, but is dropped by it all the
-		// same.
+	if (plain->is_limited) {
 		if (result->n_acts != 0 || result->drop_reason != PMDP_DROP_RECIRC_LIMIT)
-			explain(key, "limit");
+			sw_plain_explain(key, "limit");
 		return;
 	}
-	if (plain.is_dead && result->n_acts == 0 && result->drop_reason == PMDP_DROP_RECIRC_LIMIT)
-		return; // others of its megaflow would meet the limit behind
-	is_same = plain.n_out == fast.n_out;
-	for (uint32_t i = 0; is_same && i < plain.n_out; i++)
-		is_same = memcmp(&plain.out[i], &fast.out[i], sizeof(plain.out[i])) == 0;
+	is_same = plain->n_out == fast.n_out;
+	for (uint32_t i = 0; is_same && i < plain->n_out; i++)
+		is_same = memcmp(&plain->out[i], &fast.out[i], sizeof(plain->out[i])) == 0;
 	if (!is_same)
-		explain(key, "what leaves");
-	if (result->n_acts == 0 && !plain.is_dead &&
-	    result->drop_reason != (plain.is_missed ? PMDP_DROP_NO_RULE : PMDP_DROP_ACTION))
-		explain(key, "reason of the drop");
-	if (result->n_slots < plain.n_rules || (!plain.is_dead && result->n_slots != plain.n_rules))
-		explain(key, "number of rules");
-	for (uint32_t i = 0; i < plain.n_rules; i++) {
+		sw_plain_explain(key, "what leaves");
+	if ((result->n_acts == 0) != (plain->n_out + plain->n_late == 0))
+		sw_plain_explain(key, "whether anything leaves");
+	if (result->n_acts == 0 &&
+	    result->drop_reason != (plain->is_missed ? PMDP_DROP_NO_RULE : PMDP_DROP_ACTION))
+		sw_plain_explain(key, "reason of the drop");
+	if (result->n_slots != plain->n_rules)
+		sw_plain_explain(key, "number of rules");
+	for (uint32_t i = 0; i < plain->n_rules; i++) {
 		const struct sw_rule *rule = sw_flow_by_slot(table, result->slots[i]);
 
-		if (!rule || !sw_rule_is_same(rule, plain.rules[i]))
-			explain(key, "rules");
+		if (!rule || !sw_rule_is_same(rule, plain->rules[i]))
+			sw_plain_explain(key, "rules");
 	}
 }
 

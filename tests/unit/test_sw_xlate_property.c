@@ -17,6 +17,7 @@
 
 #include "pmdp_abi.h"
 #include "pmdp_clock.h"
+#include "sw_change.h"
 #include "sw_flow.h"
 #include "sw_plain.h"
 #include "sw_random.h"
@@ -47,30 +48,6 @@ static struct sw_key relative(const struct sw_key *key, const struct sw_key *mas
 	return out;
 }
 
-static void change(struct sw_flow_table *table)
-{
-	struct sw_rule rule = sw_random_rule();
-	struct sw_error err;
-
-	if (sw_plain_count() >= SW_PLAIN_MAX_RULES - 1 || sw_random_dice(4) == 0) {
-		struct sw_flow_filter filter = {.match = rule,
-						.is_strict = sw_random_dice(4),
-						.is_any_table = sw_random_dice(2)};
-		uint32_t n = sw_plain_count();
-
-		filter.match.n_acts = 0;
-		sw_plain_delete(&filter);
-		assert_int_equal(sw_flow_delete(table, &filter, &err), n - sw_plain_count());
-	}
-	if (sw_plain_count() < SW_PLAIN_MAX_RULES - 1) {
-		assert_int_equal(sw_flow_add(table, &rule, 1, &err), 0);
-		sw_plain_add(&rule);
-	} else {
-		sw_rule_free(&rule);
-	}
-	assert_int_equal(sw_flow_count(table), sw_plain_count());
-}
-
 static double now_s(void)
 {
 	return (double)pmdp_mono_now_ns() / 1e9;
@@ -88,7 +65,7 @@ static void test_xlate_equals_a_plain_evaluation(void **state)
 	(void)state;
 	sw_random_seed = test_seed("sw_xlate");
 	while (n_packets < n_wanted && (wanted || n_packets < 50000 || now_s() - begin_s < 15)) {
-		change(table);
+		sw_change(table);
 		for (uint32_t i = sw_random_dice(60); i > 0; i--) {
 			const struct sw_tables *tables = sw_tables_get(sw_flow_table_ref(table));
 			struct sw_key key = sw_random_key();
