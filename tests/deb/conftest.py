@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from machine import FOLDER, MONITORING, README, Machine, installed_by, packages, prepare
+from machine import CENTRE, FOLDER, MONITORING, README, Machine, installed_by, packages, prepare
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,7 @@ def clean_root():
         pytest.skip("skipped: making and booting a root needs root")
     root = os.path.join(FOLDER, "root")
     # python3 is for what the tests themselves run inside.
-    wanted = {name for block in (*README, *MONITORING) for name in installed_by(block)} | {"python3"}
+    wanted = {name for block in (*README, *MONITORING, CENTRE) for name in installed_by(block)} | {"python3"}
     prepare(root, packages(FOLDER), sorted(wanted))
     return root
 

@@ -129,6 +129,7 @@ def installed_by(block):
 # Blocks that the tests follow to the letter.
 README = commands("README.md", "Run it on a host")
 MONITORING = commands("docs/prometheus.md", "Set up in five minutes")
+CENTRE = commands("docs/collectd.md", "A fleet")[0]
 assert len(README) == 3 and "apt-get install" in README[0][0], "the README's part has changed"
 
 
