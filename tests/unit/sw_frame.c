@@ -107,9 +107,10 @@ static void close_l4(struct bed_frame *frame, uint16_t at, uint16_t l4, const ui
 	memcpy(frame->bytes + at, &checksum, sizeof(checksum));
 }
 
+// Behind neighbour discovery it is an option of 8 bytes that nobody knows.
 static void append_payload(struct bed_frame *frame, uint32_t number)
 {
-	append(frame, "\x5a\xa5\x5a\xa5", 4);
+	append(frame, "\x5a\x01\x5a\xa5", 4);
 	append(frame, &number, sizeof(number));
 }
 
