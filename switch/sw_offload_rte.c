@@ -117,7 +117,8 @@ static void add_ip6(struct pattern *pattern, const struct sw_key *key, const str
 
 		memcpy(ip->src_addr, from[i]->ipv6_src, 16);
 		memcpy(ip->dst_addr, from[i]->ipv6_dst, 16);
-		ip->vtc_flow = from[i]->ipv6_label |
+		// A rule's mask of the label has all the bits of its word, also the version's.
+		ip->vtc_flow = (from[i]->ipv6_label & RTE_BE32(0x000fffff)) |
 			       rte_cpu_to_be_32((uint32_t)from[i]->nw_tos << 20);
 		ip->hop_limits = from[i]->nw_ttl;
 		ip->proto = from[i]->nw_proto;
@@ -129,19 +130,28 @@ static void add_ip6(struct pattern *pattern, const struct sw_key *key, const str
 static void add_l4(struct pattern *pattern, const struct sw_key *key, const struct sw_key *mask)
 {
 	const struct sw_key *from[] = {key, mask};
+	enum rte_flow_item_type type;
+	void *at[2];
 
 	if (mask->nw_proto != 0xff || (mask->tp_src == 0 && mask->tp_dst == 0))
 		return;
-	for (uint32_t i = 0; i < 2; i++) {
-		// All three begin with the ports.
-		pattern->udp[i].hdr.src_port = from[i]->tp_src;
-		pattern->udp[i].hdr.dst_port = from[i]->tp_dst;
+	if (key->nw_proto == 6) {
+		type = RTE_FLOW_ITEM_TYPE_TCP;
+		at[0] = &pattern->tcp[0];
+		at[1] = &pattern->tcp[1];
+	} else if (key->nw_proto == 17) {
+		type = RTE_FLOW_ITEM_TYPE_UDP;
+		at[0] = &pattern->udp[0];
+		at[1] = &pattern->udp[1];
+	} else {
+		type = RTE_FLOW_ITEM_TYPE_SCTP;
+		at[0] = &pattern->sctp[0];
+		at[1] = &pattern->sctp[1];
 	}
-	add(pattern,
-	    key->nw_proto == 6    ? RTE_FLOW_ITEM_TYPE_TCP
-	    : key->nw_proto == 17 ? RTE_FLOW_ITEM_TYPE_UDP
-				  : RTE_FLOW_ITEM_TYPE_SCTP,
-	    &pattern->udp[0], &pattern->udp[1]);
+	// All three begin with the ports, as they stand in the key.
+	for (uint32_t i = 0; i < 2; i++)
+		memcpy(at[i], &from[i]->tp_src, 4);
+	add(pattern, type, at[0], at[1]);
 }
 
 static int create(const struct sw_port *port, const struct sw_key *key, const struct sw_key *mask,
