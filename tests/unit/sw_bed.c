@@ -213,6 +213,15 @@ void bed_give_marked(uint16_t device, const void *bytes, uint16_t len, uint32_t 
 	give(device, mbuf);
 }
 
+void bed_give_hashed(uint16_t device, const void *bytes, uint16_t len, uint32_t rss)
+{
+	struct rte_mbuf *mbuf = make(bytes, len);
+
+	mbuf->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	mbuf->hash.rss = rss;
+	give(device, mbuf);
+}
+
 void bed_give_cut(uint16_t device, const void *bytes, uint16_t len, uint16_t first)
 {
 	struct rte_mbuf *mbuf = make(bytes, first);

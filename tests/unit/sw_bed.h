@@ -44,8 +44,9 @@ uint64_t bed_rule_packets(const char *match); // of the rules within
 
 // Frames that the next poll of a device gives.
 void bed_give(uint16_t device, const void *bytes, uint16_t len);
-// The same with a device's mark, or cut into two segments.
+// The same with a device's mark, a device's hash, or cut into two segments.
 void bed_give_marked(uint16_t device, const void *bytes, uint16_t len, uint32_t mark);
+void bed_give_hashed(uint16_t device, const void *bytes, uint16_t len, uint32_t rss);
 void bed_give_cut(uint16_t device, const void *bytes, uint16_t len, uint16_t first);
 void bed_poll(void);
 

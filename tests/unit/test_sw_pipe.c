@@ -206,6 +206,71 @@ static void test_flow_mark(void **state)
 	assert_int_equal(bed.n[PMDP_C_MISSES], 2);
 }
 
+// The hash by which the EMC knows the one key that it has.
+static uint32_t only_emc_hash(void)
+{
+	const struct sw_emc *cache = bed.run.pipe->emc;
+	uint32_t n = 0, hash = 0;
+
+	for (uint32_t i = 0; i < SW_EMC_ENTRIES; i++) {
+		if (cache->tags[i].id == 0)
+			continue;
+		hash = cache->tags[i].hash;
+		n++;
+	}
+	assert_int_equal(n, 1);
+	return hash;
+}
+
+// Another flow in the place of the one before.
+static uint32_t emc_hash_of(bool is_hashed, uint32_t rss, uint32_t source)
+{
+	struct bed_frame frame = bed_udp(source, 1000);
+
+	sw_pipe_flush(&bed.run);
+	sw_pipe_begin(&bed.run);
+	for (uint32_t i = 0; i < SW_EMC_ENTRIES / SW_EMC_SWEEP; i++)
+		sw_emc_sweep(bed.run.pipe->emc, &bed.run.pipe->mega);
+	if (is_hashed)
+		bed_give_hashed(0, frame.bytes, frame.len, rss);
+	else
+		bed_give(0, frame.bytes, frame.len);
+	bed_poll();
+	return only_emc_hash();
+}
+
+// A device's hash is taken where there is one: flows that differ are alike then, and one flow is
+// not like itself. Without one, a hash of the key.
+static void test_hash_of_the_device(void **state)
+{
+	struct bed_frame frame = bed_udp(1, 1000);
+	uint32_t software;
+
+	(void)state;
+	bed_add_flows(udp_rule);
+	emc(1);
+	software = emc_hash_of(false, 0, 1);
+	assert_int_equal(emc_hash_of(false, 0, 1), software);
+	assert_int_not_equal(emc_hash_of(false, 0, 2), software);
+	assert_int_equal(emc_hash_of(true, 7, 1), emc_hash_of(true, 7, 2));
+	assert_int_not_equal(emc_hash_of(true, 7, 1), emc_hash_of(true, 8, 1));
+	assert_int_not_equal(emc_hash_of(true, 7, 1), software);
+	// 0 is what some devices say of packets that they can't hash.
+	assert_int_equal(emc_hash_of(true, 0, 1), software);
+	// A hit is a compare of the whole key all the same.
+	bed_give_hashed(0, frame.bytes, frame.len, 7);
+	bed_give_udp(0, 2, 1);
+	bed_poll();
+	assert_int_equal(bed.n[PMDP_C_EMC_HITS], 0);
+	bed_give_hashed(0, frame.bytes, frame.len, 7);
+	bed_poll();
+	assert_int_equal(bed.n[PMDP_C_EMC_HITS], 1);
+	frame = bed_udp(2, 1000);
+	bed_give_hashed(0, frame.bytes, frame.len, 7);
+	bed_poll();
+	assert_int_equal(bed.n[PMDP_C_EMC_HITS], 1);
+}
+
 static void test_recirculation(void **state)
 {
 	static const char *const rules[] = {"in_port=1,actions=recirc(table=3)",
@@ -451,6 +516,7 @@ int main(void)
 		TEST(test_emc_takes_its_share),
 		TEST(test_port_whose_rules_look_at_nothing),
 		TEST(test_flow_mark),
+		TEST(test_hash_of_the_device),
 		TEST(test_recirculation),
 		TEST(test_recirculation_has_a_limit),
 		TEST(test_recirculated_packets_and_a_full_emc),
