@@ -51,6 +51,20 @@ def test_twenty_equal_packets_are_one_miss_and_nineteen_hits(lab, settings, hits
     assert stats["smc_entries"] == int(hits == "smc_hits")
 
 
+def test_a_port_has_an_insertion_probability_of_its_own(lab):
+    """Port 1 never puts a flow into the EMC, port 2 always, port 3 as the setting says, which comes and goes."""
+    lab.do("set", "emc-insert-inv-prob=0", "smc-enable=false")
+    lab.flows("udp,tp_dst=63,actions=output:4", "udp,tp_dst=64,actions=output:4")
+    for setting, expected in (0, {1: 0, 2: 19, 3: 0}), (1, {1: 0, 2: 19, 3: 19}):
+        lab.do("set", f"emc-insert-inv-prob={setting}")
+        for port, hits in expected.items():
+            options = {1: ["emc-insert-inv-prob=0"], 2: ["emc-insert-inv-prob=1"], 3: []}[port]
+            lab.do("pmd-stats-clear")
+            lab.feed(port, [udp(0, dport=63 + setting)] * 20, *options)
+            assert counts(lab) == {"phwol_hits": 0, "emc_hits": hits, "smc_hits": 0, "megaflow_hits": 19 - hits,
+                                   "misses": 1, "recirculations": 0}, (setting, port)
+
+
 def test_recirculated_packets_are_counted_as_passes(lab):
     lab.do("set", "emc-insert-inv-prob=0")
     lab.flows("table=0,in_port=1,actions=recirc(table=1)", "table=1,udp,tp_dst=63,actions=output:2")

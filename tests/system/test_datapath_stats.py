@@ -9,6 +9,7 @@ import pytest
 
 from lib.flow_switch import PMD_CORE, FlowSwitch, Refused
 from lib.lab import Lab, identities
+from lib.lanes import BUSY, IDLE, SLEEP, Lanes
 from lib.switch import NULL_PORTS
 from lib.wait import wait_for
 from test_datapath_caches import udp
@@ -60,6 +61,40 @@ def test_identities_hold_in_every_snapshot_under_change(processes, rundir, folde
     lab.do("del-port", "p1")
     wait_for(lambda: lab.stats()["in_flight"] == 0, what="nothing in flight")
     identities(lab.stats())
+
+
+def test_cycles_are_busy_idle_or_asleep_at_every_sample(processes, rundir, folder):
+    """By the PMD's own clock, between any two of its snapshots, to the cycle, whatever happens to it."""
+    lab = Lab(processes, rundir, folder, ports=2)
+    lanes, samples = Lanes(rundir), []
+
+    def look(n=20):
+        for _ in range(n):
+            samples.append(next(iter(lanes.snapshot().values()), None) or samples[-1])
+
+    lab.flows("in_port=1,udp,tp_dst=63,actions=output:2")
+    look()
+    lab.feed_endless(1, [udp(i) for i in range(100)])
+    look()
+    for n in range(4):
+        lab.flows(f"in_port=1,udp,tp_dst={63 + n % 2},actions=output:2")
+        lab.do("set", f"enable-keepalive={'true' if n % 2 else 'false'}",
+               f"pmd-perf-metrics={'true' if n < 2 else 'false'}")
+        look()
+        lab.do("del-port", "p2")
+        look()
+        lab.do("del-port", "p1")
+        look()  # asleep
+        lab.add(2)
+        look()
+        lab.feed_first(1, [udp(i) for i in range(100)])
+        look()
+    spent = [0, 0, 0]
+    for (ticks, before), (now, after) in zip(samples, samples[1:]):
+        parts = [after[i] - before[i] for i in (BUSY, IDLE, SLEEP)]
+        assert min(parts) >= 0 and sum(parts) == now - ticks, (parts, now - ticks)
+        spent = [a + b for a, b in zip(spent, parts)]
+    assert len(set(ticks for ticks, _ in samples)) > 50 and min(spent) > 0, spent
 
 
 def test_clear_begins_anew_and_gauges_stay(processes, rundir, folder):

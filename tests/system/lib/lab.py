@@ -33,17 +33,21 @@ class Lab:
         """Replace the rules."""
         self.do("replace-flows", *rules)
 
-    def feed(self, port, frames):
-        """The port receives these frames; returns when they are through."""
+    def feed(self, port, frames, *options):
+        """The port, with these options of add-port, receives these frames; returns when they are through."""
         self.do("del-port", f"p{port}")
         before = self.received()
-        self.do("add-port", *self._args(port, [bytes(frame) for frame in frames]))
+        self.do("add-port", *self._args(port, [bytes(frame) for frame in frames]), *options)
         wait_for(lambda: self.received() - before == len(frames) and self.in_flight() == 0,
                  what=lambda: f"{len(frames)} frames of p{port} to go through: {self.do('pmd-stats-show')}")
 
     def feed_endless(self, port, frames):
         """The port receives these frames over and over, at full rate."""
         self.do("del-port", f"p{port}")
+        self.feed_first(port, frames)
+
+    def feed_first(self, port, frames):
+        """The same with a port that was deleted."""
         self.n_fed += 1
         source = os.path.join(self.folder, f"in-{port}-{self.n_fed}.pcap")
         write_pcap(source, [bytes(frame) for frame in frames])
