@@ -32,6 +32,31 @@ def test_trace_names_rules_megaflow_and_actions(switch):
     assert "3" in text[text.index("nw_dst=192.0.2.0/24"):], text
 
 
+def megaflows(text):
+    """The match of each megaflow that is named."""
+    prefix = "Megaflow: "
+    return [line[len(prefix):] for line in text.splitlines() if line.startswith(prefix)]
+
+
+def test_trace_says_the_megaflow_to_the_bit(switch):
+    text = switch.command.text("trace", "in_port=1,udp,nw_src=10.0.0.1,nw_dst=192.0.2.5,nw_ttl=64,tp_src=9,tp_dst=53")
+    # What the rules look at, and no more: no source and no port, of which one is set on the way.
+    assert megaflows(text) == ["recirc_id=0,udp,in_port=1,nw_dst=192.0.2.0/24,nw_frag=not_later"], text
+
+
+def test_trace_follows_a_recirculated_packet(switch):
+    switch.do("replace-flows", "table=0,in_port=1,udp,tp_dst=53,actions=mod_nw_dst:192.0.2.9,recirc(table=5)",
+              "table=5,ip,nw_dst=192.0.2.0/24,actions=output:2", "table=5,priority=1,actions=drop")
+    packet = "in_port=1,udp,nw_dst=198.51.100.1,tp_dst=53"
+    text = switch.command.text("trace", packet)
+    # The second pass sees the address that the first has set.
+    assert megaflows(text) == ["recirc_id=0,udp,in_port=1,tp_dst=53", "recirc_id=6,ip,in_port=1,nw_dst=192.0.2.0/24"]
+    first, second = text.split("Recirculated to table 5:")
+    assert "Datapath actions: set(nw_dst=192.0.2.9),recirc(6)\n" in first and "Datapath actions: output:2\n" in second
+    assert "nw_dst=192.0.2.0/24, priority 32768" in second and "output:2" not in first, text
+    assert len(switch.do("trace", packet)["passes"]) == 2
+
+
 def test_trace_of_what_is_dropped(switch):
     text = switch.command.text("trace", "in_port=1,arp")
     assert "drop" in text, text
