@@ -125,7 +125,8 @@ def test_ports_lose_no_packet_while_queues_change_hands(processes, rundir, folde
     for mask, cores in [("0x1", {0}), ("0x3", CORES), ("0x2", {1}), ("0x3", CORES)] * 2:
         before = of_ports(rings.ports())
         rings.do("set", f"pmd-cpu-mask={mask}")
-        wait_for(lambda was=before: of_ports(rings.ports())["rx"] > was["rx"], what=lambda: f"packets to go on: {rings.ports()}")
+        wait_for(lambda was=before: of_ports(rings.ports())["rx"] > was["rx"],
+                 what=lambda: f"packets to go on: {rings.ports()}")
         assert set(rings.owners().values()) == cores
         owners.add(tuple(sorted(rings.owners().items())))
         of_pmds(rings.later_pmds())
