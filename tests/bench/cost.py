@@ -18,44 +18,21 @@ import os
 import random
 import socket
 import statistics
-import struct
 import time
 
 from bed import folders, steal_s, switch_on
+from lib.lanes import PACKETS, Lanes
 
-# docs/abi.md: the header's section table, then one lane's body.
-SECTIONS_OFFSET = 184
-SECTION = struct.Struct("<IIIIQ")
-SECTION_LANES = 2
-LANE_SEQ_OFFSET = 8
-BODY_OFFSET = 64
-SNAPSHOT_OFFSET = BODY_OFFSET + 56
 # What the switch's control thread does after a toggle is not the PMD's cost.
 SETTLE_S = 0.002
-C_RX_PACKETS, C_KEEPALIVE, N_COUNTERS = 1, 18, 48
+C_KEEPALIVE = 18  # of docs/abi.md's counters
 
 
-class Lane:
-    """Snapshots of lane 0, read with pread as any reader does."""
-
-    def __init__(self, path):
-        self.fd = os.open(path, os.O_RDONLY)
-        self.offset = None
-        for i in range(8):
-            kind, _, _, _, offset = SECTION.unpack(
-                os.pread(self.fd, SECTION.size, SECTIONS_OFFSET + i * SECTION.size))
-            if kind == SECTION_LANES:
-                self.offset = offset
-
-    def snapshot(self):
-        """(ticks, packets, is_keepalive) of one whole copy."""
-        while True:
-            before, = struct.unpack("<Q", os.pread(self.fd, 8, self.offset + LANE_SEQ_OFFSET))
-            raw = os.pread(self.fd, 8 + 8 * N_COUNTERS, self.offset + SNAPSHOT_OFFSET)
-            after, = struct.unpack("<Q", os.pread(self.fd, 8, self.offset + LANE_SEQ_OFFSET))
-            if before == after and before % 2 == 0:
-                words = struct.unpack(f"<{1 + N_COUNTERS}Q", raw)
-                return words[0], words[1 + C_RX_PACKETS], bool(words[1 + C_KEEPALIVE])
+def snapshot(lanes):
+    """(ticks, packets, is_keepalive) of the one PMD."""
+    while True:
+        for ticks, counters in lanes.snapshot().values():
+            return ticks, counters[PACKETS], bool(counters[C_KEEPALIVE])
 
 
 class Control:
@@ -73,16 +50,16 @@ class Control:
         assert reply["ok"], reply
 
 
-def window(lane, control, on, window_s):
+def window(lanes, control, on, window_s):
     """Packets per tick between two of the PMD's own snapshots in that mode."""
     control.keepalive(on)
     deadline = time.monotonic() + 5
-    while lane.snapshot()[2] != on:
+    while snapshot(lanes)[2] != on:
         assert time.monotonic() < deadline, "the PMD does not follow enable-keepalive"
     time.sleep(SETTLE_S)
-    first = lane.snapshot()
+    first = snapshot(lanes)
     time.sleep(window_s)
-    last = lane.snapshot()
+    last = snapshot(lanes)
     assert last[2] == on
     return (last[1] - first[1]) / (last[0] - first[0])
 
@@ -108,13 +85,13 @@ def main():
     ratios, rates = [], {True: [], False: []}
     with folders() as (rundir, folder), switch_on(args.ports, rundir, folder) as switch:
         core = switch.pmd()["core"]
-        lane = Lane(os.path.join(rundir, "default.ring"))
+        lanes = Lanes(rundir)
         control = Control(os.path.join(rundir, "default.ctl"))
         steal = steal_s(core)
         for _ in range(args.windows // 2):
             pair = {}
             for on in rng.sample((True, False), 2):
-                pair[on] = window(lane, control, on, args.window_ms / 1e3)
+                pair[on] = window(lanes, control, on, args.window_ms / 1e3)
                 rates[on].append(pair[on])
             ratios.append(math.log(pair[True] / pair[False]))
         steal = steal_s(core) - steal

@@ -3,7 +3,6 @@
 of living, dead and hostile segments."""
 
 import datetime
-import importlib.util
 import json
 import math
 import os
@@ -15,21 +14,12 @@ import time
 
 import pytest
 
+from lib.reader import SCRIPT, load
 from lib.switch import Command
 from lib.ves import Incidents
 from lib.wait import wait_for
 
-SCRIPT = os.path.join(os.path.dirname(__file__), "../../contrib/python/pmdpulse_read.py")
 LIMIT_LINES = 200
-
-
-def load():
-    spec = importlib.util.spec_from_file_location("pmdpulse_read", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 READER = load()
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PMDs themselves publish in a switch's segment: whole snapshots, with the clock of each."""
 
-import importlib.util
 import os
 import struct
 
-SCRIPT = os.path.join(os.path.dirname(__file__), "../../../contrib/python/pmdpulse_read.py")
+from lib import reader
+
 # docs/abi.md: in a lane, its seq and its body; in that, the clock of the snapshot, then the counters.
 SEQ, BODY, SNAPSHOT, N_COUNTERS = 8, 64, 56, 48
 PMD = 1
@@ -13,18 +13,11 @@ BUSY, IDLE, SLEEP = 5, 6, 7
 PACKETS = 1
 
 
-def _reader():
-    spec = importlib.util.spec_from_file_location("pmdpulse_read", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class Lanes:
     """The lanes of a living switch."""
 
     def __init__(self, rundir, instance="default"):
-        self.reader = _reader()
+        self.reader = reader.load()
         self.segment = self.reader.Segment(os.path.join(str(rundir), instance + ".ring"), 1, "pmdpulse")
 
     def snapshot(self):
