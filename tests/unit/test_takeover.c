@@ -319,13 +319,8 @@ static bool has_open_for_writing(pid_t pid, const char *path)
 	for (int fd = 3; fd < 32; fd++) {
 		unsigned int flags = 0;
 
-		snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, fd);
-		len = readlink(link, target, sizeof target - 1);
-		if (len < 0)
-			continue;
-		target[len] = 0;
-		if (strcmp(target, path) != 0)
-			continue;
+		// The flags first: the number of the file that was only looked at goes to the
+		// nameless one next, which is open for writing too.
 		snprintf(link, sizeof link, "/proc/%d/fdinfo/%d", (int)pid, fd);
 		info = fopen(link, "r");
 		if (!info)
@@ -333,7 +328,12 @@ static bool has_open_for_writing(pid_t pid, const char *path)
 		while (fgets(text, sizeof text, info) && sscanf(text, "flags: %o", &flags) != 1)
 			;
 		fclose(info);
-		if ((flags & O_ACCMODE) == O_RDWR)
+		snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, fd);
+		len = readlink(link, target, sizeof target - 1);
+		if (len < 0)
+			continue;
+		target[len] = 0;
+		if (strcmp(target, path) == 0 && (flags & O_ACCMODE) == O_RDWR)
 			return true;
 	}
 	return false;
@@ -347,19 +347,26 @@ static void test_takeover_loses_while_it_waits(void **state)
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
 	uint64_t deadline_ns = test_now_ns() + 5000000000;
 	struct pmdp_publisher *pub, *other;
-	char path[128];
-	int rc, status, fd;
+	char path[128], byte;
+	int rc, status, fd, ready[2];
 	pid_t pid = start_writer(*state, &rc);
 
 	end_writer(pid);
 	strcpy(path, test_dir_path("t.ring"));
+	assert_int_equal(pipe(ready), 0);
 	fd = open(path, O_RDWR);
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
 	pid = fork();
 	if (pid == 0) {
 		close(fd); // a lock goes with the last copy of its descriptor
+		close(ready[0]);
+		close(ready[1]);
 		_exit(-open_ring(*state, &other));
 	}
+	// What it has open from here on, it has opened itself.
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
 	while (!has_open_for_writing(pid, path))
 		assert_true(test_now_ns() < deadline_ns);
 	assert_int_equal(rename(path, test_dir_path("aside")), 0);
