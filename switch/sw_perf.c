@@ -168,7 +168,7 @@ void sw_perf_poll(struct sw_switch *sw)
 			take_logs(pmd);
 }
 
-// S2, as in sw_stats.c. The PMD holds the odd number for some ten cycles.
+// S2, as in sw_stats.c. The PMD holds the odd number for some hundred cycles in half a millisecond.
 static int copy_totals(const struct sw_perf *perf, struct sw_perf_totals *out)
 {
 	for (uint32_t i = 0; i < SW_PERF_TRIES; i++) {
@@ -176,7 +176,7 @@ static int copy_totals(const struct sw_perf *perf, struct sw_perf_totals *out)
 
 		if ((before & 1) != 0)
 			continue;
-		pmdp_words_load(out, &perf->totals, sizeof(*out));
+		pmdp_words_load(out, &perf->published, sizeof(*out));
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&perf->seq, memory_order_relaxed) == before)
 			return 0;

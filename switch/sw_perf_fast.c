@@ -10,17 +10,9 @@
 // For want of packets, a log is closed after this many of its milliseconds.
 #define SW_PERF_LOG_OPEN_MS 10
 
-static void add(uint64_t *to, uint64_t n)
-{
-	pmdp_word_shm *word = (pmdp_word_shm *)to;
-
-	atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + n,
-			      memory_order_relaxed);
-}
-
 static void add_sample(struct sw_perf *perf, uint32_t hist, uint64_t value)
 {
-	add(&perf->totals.bins[hist][sw_perf_bin(value)], 1);
+	perf->totals.bins[hist][sw_perf_bin(value)]++;
 }
 
 void sw_perf_begin(struct sw_perf *perf, const uint64_t *counters)
@@ -33,36 +25,42 @@ void sw_perf_begin(struct sw_perf *perf, const uint64_t *counters)
 	perf->ms = (struct sw_perf_ms){0};
 }
 
+void sw_perf_publish(struct sw_perf *perf)
+{
+	uint64_t seq = pmdp_seq_write_begin(&perf->seq); // S1
+
+	pmdp_words_store(&perf->published, &perf->totals, sizeof(perf->totals));
+	pmdp_seq_write_end(&perf->seq, seq);
+}
+
 static void count(struct sw_perf *perf, const struct sw_perf_iteration *it, bool is_suspicious)
 {
 	struct sw_perf_totals *totals = &perf->totals;
-	uint64_t seq = pmdp_seq_write_begin(&perf->seq);
 
-	add(&totals->n_iterations, 1);
-	add(&totals->cycles, it->cycles);
+	totals->n_iterations++;
+	totals->cycles += it->cycles;
 	add_sample(perf, SW_PERF_CYCLES, it->cycles);
 	add_sample(perf, SW_PERF_PACKETS, it->n_packets);
 	add_sample(perf, SW_PERF_BATCHES, it->n_batches);
 	add_sample(perf, SW_PERF_UPCALLS, it->n_upcalls);
 	if (it->n_packets == 0) {
-		add(&totals->n_idle, 1);
-		add(&totals->idle_cycles, it->cycles);
+		totals->n_idle++;
+		totals->idle_cycles += it->cycles;
 	} else {
-		add(&totals->n_packets, it->n_packets);
+		totals->n_packets += it->n_packets;
 		add_sample(perf, SW_PERF_CYCLES_PER_PACKET, it->cycles / it->n_packets);
 	}
 	if (it->n_batches > 0) {
-		add(&totals->n_batches, it->n_batches);
+		totals->n_batches += it->n_batches;
 		add_sample(perf, SW_PERF_PACKETS_PER_BATCH, it->n_packets / it->n_batches);
 	}
 	if (unlikely(it->n_upcalls > 0)) {
-		add(&totals->n_upcalls, it->n_upcalls);
-		add(&totals->upcall_cycles, it->upcall_cycles);
+		totals->n_upcalls += it->n_upcalls;
+		totals->upcall_cycles += it->upcall_cycles;
 		add_sample(perf, SW_PERF_CYCLES_PER_UPCALL, it->upcall_cycles / it->n_upcalls);
 	}
 	if (unlikely(is_suspicious))
-		add(&totals->n_suspicious, 1);
-	pmdp_seq_write_end(&perf->seq, seq);
+		totals->n_suspicious++;
 }
 
 static void count_ms(struct sw_perf *perf, const struct sw_perf_iteration *it, uint64_t end)
@@ -120,10 +118,7 @@ static void window_close(struct sw_perf *perf, uint64_t n)
 	// D4: what control has taken may be overwritten.
 	if (n_written - atomic_load_explicit(&perf->log.n_taken, memory_order_acquire) >=
 	    SW_PERF_N_LOGS) {
-		uint64_t seq = pmdp_seq_write_begin(&perf->seq);
-
-		add(&perf->totals.n_lost, perf->n_log_suspicious);
-		pmdp_seq_write_end(&perf->seq, seq);
+		perf->totals.n_lost += perf->n_log_suspicious;
 		return;
 	}
 	slot->n = (uint32_t)RTE_MIN(n - first + 1, (uint64_t)SW_PERF_LOG_ITERATIONS);

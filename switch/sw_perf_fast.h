@@ -4,9 +4,10 @@
  * What pmd-perf-show knows of a PMD's iterations, recorded by the PMD while pmd-perf-metrics is on.
  *
  * One struct for each PMD, in memory that control allocates and the PMD alone writes (but for the
- * limits and log.n_taken, which are control's). Totals and histograms stand under a sequence word
- * (S1, S2): a copy of control's is whole, so the bins of a histogram add up to the totals beside
- * them. The histories are rings of items that are proved one by one (R1 to R4). A suspicious
+ * limits and log.n_taken, which are control's). Totals and histograms are the PMD's own; twice a
+ * millisecond it publishes them under a sequence word (S1, S2): a copy of control's is whole, so
+ * the bins of a histogram add up to the totals beside them. (Under the word all the time they could
+ * not be copied from an idle PMD, whose iterations are shorter than the copy.) The histories are rings of items that are proved one by one (R1 to R4). A suspicious
  * iteration is kept with its neighbours in a slot of the log, which control empties (D3, D4); a
  * full log loses the new one, counted. Nobody waits.
  */
@@ -117,10 +118,11 @@ struct sw_perf {
 	uint64_t log_end;       // number of the last neighbour
 	uint64_t log_due_ticks; // when it is closed, for want of packets
 	struct sw_perf_ms ms;   // being filled
+	struct sw_perf_totals totals;
 
 	// W: PMD. R: control.
-	alignas(128) _Atomic uint64_t seq;     // odd while totals change (S1/S2)
-	struct sw_perf_totals totals;          // in relaxed words
+	alignas(128) _Atomic uint64_t seq;     // odd while published changes (S1/S2)
+	struct sw_perf_totals published;       // in relaxed words
 	_Atomic uint64_t n_iterations_written; // R1/R2
 	_Atomic uint64_t n_ms_written;         // R1/R2
 	struct {
@@ -150,3 +152,6 @@ void sw_perf_begin(struct sw_perf *perf, const uint64_t *counters);
 // An iteration from begin to end that received n_packets; counters are the lane's, up to date.
 void sw_perf_record(struct sw_perf *perf, const uint64_t *counters, uint64_t begin, uint64_t end,
 		    uint64_t n_packets);
+
+// Let control see the totals as they are now.
+void sw_perf_publish(struct sw_perf *perf);

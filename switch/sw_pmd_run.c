@@ -77,6 +77,8 @@ static void take_perf(struct sw_pmd *pmd, struct sw_pmd_run *run)
 
 	if (wanted != NULL && run->perf == NULL)
 		sw_perf_begin(wanted, run->counters);
+	else if (wanted == NULL && run->perf != NULL)
+		sw_perf_publish(run->perf);
 	run->perf = wanted;
 }
 
@@ -92,6 +94,8 @@ static void publish(struct sw_pmd_run *run)
 	run->counters[PMDP_C_MALFORMED] = n_malformed;
 	run->counters[PMDP_C_IN_FLIGHT] = n_waiting;
 	pmdp_lane_publish(run->lane, run->now_ticks);
+	if (run->perf != NULL)
+		sw_perf_publish(run->perf);
 }
 
 // Without a queue: announce it and block until control has something new.

@@ -168,6 +168,18 @@ def test_perf_show_adds_up(start):
         assert words in text, text
 
 
+def test_perf_of_an_idle_pmd_is_always_there(processes, rundir, folder):
+    """Its iterations are shorter than control takes to copy what they add up to."""
+    lab = Lab(processes, rundir, folder, "set pmd-perf-metrics=true", ports=1)
+    seen = [wait_for(lambda: perf(lab)[1], what="the first publication")]
+    seen += [perf(lab)[1] for _ in range(50)]
+    assert all(one is not None for one in seen)
+    assert seen[-1]["iterations_idle"] > seen[0]["iterations_idle"]
+    assert "cycles/it" in lab.command.text("pmd-perf-show")
+    lab.do("pmd-stats-clear")
+    assert perf(lab)[1]["iterations"] < seen[-1]["iterations"]
+
+
 def test_perf_is_off_by_default_and_stays_so(start):
     switch = start(*NULL_PORTS)
     assert switch.command.text("get", "pmd-perf-metrics").strip() == "false"
