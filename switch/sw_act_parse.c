@@ -274,8 +274,18 @@ static int refuse(struct parse *p, const char *name)
 		name);
 }
 
-static int mod(struct parse *p, const char *name, const char *text, struct sw_rule_act *act)
+// ovs-ofctl takes these for mod_..., and dumps that.
+static const char *mod_name(const char *name)
 {
+	if (strcasecmp(name, "set_vlan_vid") == 0)
+		return "mod_vlan_vid";
+	return strcasecmp(name, "set_vlan_pcp") == 0 ? "mod_vlan_pcp" : name;
+}
+
+static int mod(struct parse *p, const char *said, const char *text, struct sw_rule_act *act)
+{
+	const char *name = mod_name(said);
+
 	for (uint8_t i = 0; i < SW_N_MODS; i++) {
 		if (strcasecmp(sw_mods[i].name, name) == 0)
 			return set(p, sw_field_find(sw_mods[i].field), text, i, sw_mods[i].needs,

@@ -112,6 +112,15 @@ def test_dumps_mean_to_ovs_what_was_written(folder):
         assert a == b, f"{line}\ndumped: {dump}"
 
 
+def test_other_names_of_an_action_mean_the_same():
+    names = {"set_vlan_vid:5": "mod_vlan_vid:5", "set_vlan_pcp:3": "mod_vlan_pcp:3", "pop_vlan": "strip_vlan"}
+    for name, dumped in names.items():
+        done = subprocess.run(["ovs-ofctl", "parse-flow", f"actions={name}"], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1].endswith(f"actions={dumped}"), done.stdout
+    for dump, dumped in zip(dumped_by_us([f"actions={name}" for name in names]), names.values()):
+        assert dump.endswith(f"actions={dumped}"), dump
+
+
 REFUSED = [
     "ip,nw_dst=1.2.3.4/33,actions=drop", "dl_type=0x800/0xff,actions=drop", "tcp,tp_dst=70000,actions=drop",
     "priority=65536,actions=drop", "actions=set_field:1.2.3.4->nw_src", "tcp,actions=set_field:2->tcp_flags",
