@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_byteorder.h>
+
 #include "pmdp_abi.h"
 #include "pmdp_clock.h"
 #include "pmdp_json.h"
@@ -12,6 +14,7 @@
 #include "sw_act_format.h"
 #include "sw_cmd_impl.h"
 #include "sw_flow.h"
+#include "sw_flow_field.h"
 #include "sw_mac.h"
 #include "sw_port.h"
 #include "sw_switch.h"
@@ -35,6 +38,47 @@ static void put_pass(yajl_gen gen, const struct sw_key *key, const struct sw_xla
 	yajl_gen_map_close(gen);
 }
 
+// Where the action normal would send a packet with this key now; no megaflow says that.
+static void put_normal(const struct sw_cmd_call *call, const struct sw_key *key, FILE *to)
+{
+	uint32_t now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
+	uint16_t vid = rte_be_to_cpu_16(key->vlan_tci) & 0x0fff;
+	const uint8_t *mac = key->dl_dst;
+	uint16_t port;
+
+	fprintf(to, "Normal: %02x:%02x:%02x:%02x:%02x:%02x ", mac[0], mac[1], mac[2], mac[3],
+		mac[4], mac[5]);
+	if (sw_mac_is_reserved(mac)) {
+		fputs("is for the next bridge alone: dropped\n", to);
+		return;
+	}
+	if (mac[0] & 1) {
+		fputs("is a group: flooded\n", to);
+		return;
+	}
+	sw_mac_poll(call->sw->macs, now_s);
+	port = sw_mac_lookup(call->sw->macs, mac, vid, now_s);
+	if (port == SW_MAC_UNKNOWN)
+		fprintf(to, "has not been seen in VLAN %u: flooded\n", vid);
+	else if (port == key->in_port)
+		fputs("is behind the port that the packet comes from: dropped\n", to);
+	else
+		fprintf(to, "was seen in VLAN %u at port %u: output:%u\n", vid, port, port);
+}
+
+static void put_normals(const struct sw_cmd_call *call, const struct sw_key *first,
+			const struct sw_xlate *result, FILE *to)
+{
+	struct sw_key key = *first;
+
+	for (uint32_t i = 0; i < result->n_acts; i++) {
+		if (result->acts[i].type == SW_ACT_NORMAL)
+			put_normal(call, &key, to);
+		if (!sw_trace_act(&result->acts[i], &key))
+			return;
+	}
+}
+
 static int trace_all(const struct sw_cmd_call *call, const struct sw_key *first, FILE *to)
 {
 	struct sw_key key = *first, next;
@@ -53,8 +97,10 @@ static int trace_all(const struct sw_cmd_call *call, const struct sw_key *first,
 			fprintf(to, "%sRecirculated to table %u:\n\n", pass ? "\n" : "",
 				key.recirc_id - 1);
 		rc = sw_trace_pass(call->sw->flows, &key, to, &result, &next, &comes_back);
-		if (rc == 0)
+		if (rc == 0) {
+			put_normals(call, &key, &result, to);
 			put_pass(call->gen, &key, &result);
+		}
 		key = next;
 	}
 	return rc;
@@ -196,14 +242,24 @@ int sw_cmd_fdb_show(const struct sw_cmd_call *call, struct sw_error *err)
 	return 0;
 }
 
+// A port by name, or else by its number.
+static const struct sw_port *named(struct sw_switch *sw, const char *text)
+{
+	const struct sw_port *port = sw_port_find(sw, text);
+	uint64_t n;
+
+	if (!port && sw_number(text, SW_OFPORT_MAX, &n))
+		port = sw_port_by_ofport(sw, (uint16_t)n);
+	return port;
+}
+
 int sw_cmd_fdb_flush(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
-	int ofport = call->argc ? with.resolve(with.resolve_ctx, call->argv[0]) : 0;
+	const struct sw_port *port = call->argc ? named(call->sw, call->argv[0]) : NULL;
 
-	if (ofport < 0)
-		return sw_fail(err, ofport, "%.100s: no such port (pmdpulse show lists them)",
+	if (call->argc && !port)
+		return sw_fail(err, -ENOENT, "%.100s: no such port (pmdpulse show lists them)",
 			       call->argv[0]);
-	sw_mac_flush(call->sw->macs, (uint16_t)ofport);
+	sw_mac_flush(call->sw->macs, port ? port->ofport : 0);
 	return 0;
 }

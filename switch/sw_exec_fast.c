@@ -133,6 +133,11 @@ static void normal(struct exec *x, uint32_t at, bool is_last)
 	uint16_t vid = 0, to = SW_MAC_UNKNOWN;
 	uint32_t now_s = run->now_s;
 
+	if (unlikely(sw_mac_is_reserved(head))) {
+		if (is_last)
+			drop(x, PMDP_DROP_ACTION);
+		return;
+	}
 	if (len == sizeof(copied) &&
 	    ((head[12] == 0x81 && head[13] == 0x00) || (head[12] == 0x88 && head[13] == 0xa8)))
 		vid = (uint16_t)((head[14] & 0x0f) << 8 | head[15]);

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SW_MAC_UNKNOWN 0xffff
 
@@ -107,6 +108,15 @@ static inline uint16_t sw_mac_lookup(struct sw_mac_table *table, const uint8_t m
 	return age_s > atomic_load_explicit(&table->aging_s, memory_order_relaxed) + 1
 		       ? SW_MAC_UNKNOWN
 		       : (uint16_t)port;
+}
+
+// Addresses of protocols between neighbours (spanning tree, LACP, LLDP, pause): no bridge forwards
+// them.
+static inline bool sw_mac_is_reserved(const uint8_t mac[6])
+{
+	static const uint8_t begin[5] = {0x01, 0x80, 0xc2, 0x00, 0x00};
+
+	return memcmp(mac, begin, sizeof(begin)) == 0 && mac[5] < 0x10;
 }
 
 static inline void sw_mac_ask(struct sw_mac_table *table, uint64_t id, uint16_t port)

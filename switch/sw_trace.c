@@ -77,33 +77,40 @@ static void change_tags(const struct sw_act *act, struct sw_key *key)
 	}
 }
 
+bool sw_trace_act(const struct sw_act *act, struct sw_key *key)
+{
+	switch (act->type) {
+	case SW_ACT_SET:
+		for (uint32_t b = 0; b < act->n_bytes; b++) {
+			uint8_t *byte = (uint8_t *)key + act->offset + b;
+
+			*byte = (uint8_t)((*byte & ~act->mask[b]) | act->value[b]);
+		}
+		break;
+	case SW_ACT_PUSH_VLAN:
+	case SW_ACT_POP_VLAN:
+		change_tags(act, key);
+		break;
+	case SW_ACT_DEC_TTL:
+		if (key->nw_ttl <= 1)
+			return false;
+		key->nw_ttl--;
+		break;
+	case SW_ACT_RECIRC:
+		key->recirc_id = act->recirc_id;
+		break;
+	}
+	return true;
+}
+
 // The key that the packet has when it comes back; false: it does not.
 static bool key_after(const struct sw_xlate *result, struct sw_key *key)
 {
 	for (uint32_t i = 0; i < result->n_acts; i++) {
-		const struct sw_act *act = &result->acts[i];
-
-		switch (act->type) {
-		case SW_ACT_SET:
-			for (uint32_t b = 0; b < act->n_bytes; b++) {
-				uint8_t *byte = (uint8_t *)key + act->offset + b;
-
-				*byte = (uint8_t)((*byte & ~act->mask[b]) | act->value[b]);
-			}
-			break;
-		case SW_ACT_PUSH_VLAN:
-		case SW_ACT_POP_VLAN:
-			change_tags(act, key);
-			break;
-		case SW_ACT_DEC_TTL:
-			if (key->nw_ttl <= 1)
-				return false;
-			key->nw_ttl--;
-			break;
-		case SW_ACT_RECIRC:
-			key->recirc_id = act->recirc_id;
+		if (!sw_trace_act(&result->acts[i], key))
+			return false;
+		if (result->acts[i].type == SW_ACT_RECIRC)
 			return true;
-		}
 	}
 	return false;
 }

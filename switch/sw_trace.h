@@ -11,6 +11,7 @@
 
 #include "sw_key.h"
 
+struct sw_act;
 struct sw_flow_table;
 struct sw_xlate;
 
@@ -21,3 +22,6 @@ struct sw_xlate;
  */
 int sw_trace_pass(const struct sw_flow_table *table, const struct sw_key *key, FILE *to,
 		  struct sw_xlate *out_result, struct sw_key *out_next, bool *out_comes_back);
+
+// What an action makes of the packet's key. false: the packet ends here.
+bool sw_trace_act(const struct sw_act *act, struct sw_key *key);

@@ -86,6 +86,55 @@ def test_a_port_that_goes_takes_its_addresses_along(lab):
     assert sent_by(lab, 3, [frame(3, 1)]) == {1: 1, 2: 1, 3: 0, 4: 1}
 
 
+def test_frames_between_neighbours_are_not_forwarded(lab):
+    """Bridges keep spanning tree, LACP, LLDP and pause to themselves; other groups are flooded."""
+    def group(last):
+        return b"\x01\x80\xc2\x00\x00" + bytes([last]) + mac(1) + b"\x88\xb5" + bytes(46)
+
+    assert sent_by(lab, 1, [group(0x00), group(0x02), group(0x0e), group(0x0f)]) == {1: 0, 2: 0, 3: 0, 4: 0}
+    assert lab.drops(1) == {"action": 4}
+    assert (1, 0) not in learned(lab)
+    assert sent_by(lab, 1, [group(0x10)]) == {1: 0, 2: 1, 3: 1, 4: 1}
+    lab.flows("dl_dst=01:80:c2:00:00:0e,actions=output:2", "priority=1,actions=NORMAL")
+    assert sent_by(lab, 1, [group(0x0e)]) == {1: 0, 2: 1, 3: 0, 4: 0}
+
+
+def test_trace_says_where_normal_sends_a_packet(lab):
+    lab.feed(1, [frame(1, 9), frame(1, 9, vid=7)])
+    await_learned(lab, (1, 0), (1, 7))
+    lab.flows("in_port=2,dl_dst=02:00:00:00:00:33,actions=mod_dl_dst:02:00:00:00:00:01,mod_vlan_vid:7,NORMAL",
+              "priority=1,actions=NORMAL")
+
+    def trace(port, address, more=""):
+        text = lab.command.text("trace", f"in_port={port},dl_dst={address}{more}")
+        return text.splitlines()[-1]
+
+    assert trace(2, "02:00:00:00:00:01") == "Normal: 02:00:00:00:00:01 was seen in VLAN 0 at port 1: output:1"
+    # By what the packet is when its turn comes.
+    assert trace(2, "02:00:00:00:00:33") == "Normal: 02:00:00:00:00:01 was seen in VLAN 7 at port 1: output:1"
+    assert "has not been seen in VLAN 8: flooded" in trace(2, "02:00:00:00:00:01", ",dl_vlan=8")
+    assert "has not been seen in VLAN 0: flooded" in trace(2, "02:00:00:00:00:05")
+    assert trace(1, "02:00:00:00:00:01").endswith("the packet comes from: dropped")
+    assert trace(2, "ff:ff:ff:ff:ff:ff").endswith("is a group: flooded")
+    assert trace(2, "01:80:c2:00:00:0e").endswith("dropped")
+
+
+def test_addresses_are_flushed_by_port(lab):
+    lab.feed(1, [frame(1, 9)])
+    lab.feed(2, [frame(2, 9)])
+    lab.feed(3, [frame(3, 9)])
+    await_learned(lab, (1, 0), (2, 0), (3, 0))
+    assert "no such port" in lab.command.refused("fdb-flush", "p9")
+    assert "no such port" in lab.command.refused("fdb-flush", "9")
+    lab.command.text("fdb-flush", "p2")
+    assert set(learned(lab)) == {(1, 0), (3, 0)}
+    lab.command.text("fdb-flush", "1")
+    assert set(learned(lab)) == {(3, 0)}
+    lab.command.text("fdb-flush")
+    assert not learned(lab)
+    assert sent_by(lab, 4, [frame(4, 1)]) == {1: 1, 2: 1, 3: 1, 4: 0}
+
+
 def test_an_old_address_is_forgotten(lab):
     lab.command.text("set", "mac-aging-time=15")
     assert lab.command.text("get", "mac-aging-time").strip() == "15"
