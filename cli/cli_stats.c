@@ -84,19 +84,39 @@ void cli_print_stats(yajl_val data)
 		print_pmd(cli_item(pmds, i));
 }
 
+static void print_pct(yajl_val of, const char *key)
+{
+	yajl_val value = cli_get(of, key);
+
+	if (value != NULL && YAJL_IS_NUMBER(value))
+		printf("%2.0f %%\n", cli_get_number(of, key));
+	else
+		puts("NOT AVAIL");
+}
+
 void cli_print_rxqs(yajl_val data)
 {
 	yajl_val pmds = cli_get(data, "pmds");
 
+	printf("Displaying last %" PRIu64 " seconds pmd usage %%\n", cli_get_u64(data, "usage_s"));
 	for (size_t i = 0; i < cli_len(pmds); i++) {
-		yajl_val queues = cli_get(cli_item(pmds, i), "rxqs");
+		yajl_val pmd = cli_item(pmds, i), queues = cli_get(pmd, "rxqs");
 
-		cli_print_pmd(cli_item(pmds, i));
+		cli_print_pmd(pmd);
+		printf("  isolated : %s\n",
+		       YAJL_IS_TRUE(cli_get(pmd, "isolated")) ? "true" : "false");
 		for (size_t q = 0; q < cli_len(queues); q++) {
 			yajl_val queue = cli_item(queues, q);
+			bool is_enabled = YAJL_IS_TRUE(cli_get(queue, "enabled"));
 
-			printf("  port: %-16s  queue-id: %2.0f\n", cli_get_text(queue, "port", "?"),
-			       cli_get_number(queue, "queue"));
+			printf("  port: %-16s  queue-id: %2.0f %s  pmd usage: ",
+			       cli_get_text(queue, "port", "?"), cli_get_number(queue, "queue"),
+			       is_enabled ? "(enabled) " : "(disabled)");
+			print_pct(queue, "usage_pct");
+		}
+		if (cli_len(queues) > 0) {
+			printf("  overhead: ");
+			print_pct(pmd, "overhead_pct");
 		}
 	}
 }

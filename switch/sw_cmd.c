@@ -71,7 +71,7 @@ static const struct command commands[] = {
 	{"pmd-stats-clear", "[-pmd CORE]", CHANGES, 0, 2, sw_cmd_pmd_stats_clear},
 	{"dpif-impl-get", "", SHOWS, 0, 0, sw_cmd_dpif_impl_get},
 	{"dpif-impl-set", "NAME", CHANGES, 1, 1, sw_cmd_dpif_impl_set},
-	{"pmd-rxq-show", "[-pmd CORE]", SHOWS, 0, 2, sw_cmd_pmd_rxq_show},
+	{"pmd-rxq-show", "[-pmd CORE] [-secs SECONDS]", SHOWS, 0, 4, sw_cmd_pmd_rxq_show},
 	{"pmd-perf-show", "[-nh] [-it N] [-ms N] [-pmd CORE]", SHOWS, 0, 7, sw_cmd_pmd_perf_show},
 	{"pmd-perf-log", "[-pmd CORE]", SHOWS, 0, 2, sw_cmd_pmd_perf_log},
 	{"pmd-perf-log-set", "on|off [-b N] [-a N] [-us N] [-e|-ne]", CHANGES, 1, 8,

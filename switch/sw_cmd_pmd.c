@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <rte_common.h>
+#include <rte_ethdev.h>
 
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
@@ -16,6 +17,7 @@
 #include "sw_smc_fast.h"
 #include "sw_stats.h"
 #include "sw_switch.h"
+#include "sw_usage.h"
 
 static void identity(yajl_gen gen, const struct sw_pmd *pmd)
 {
@@ -195,35 +197,81 @@ int sw_cmd_pmd_stats_clear(const struct sw_cmd_call *call, struct sw_error *err)
 	return rc;
 }
 
-static void rxqs(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
+// Whether the device has the queue switched on; one that can't tell has.
+static bool is_enabled(const struct sw_pmd_rxq *rxq)
 {
-	yajl_gen gen = call->gen;
-	uint32_t n = sw_pmd_rxqs(call->sw, pmd, NULL, 0);
-	struct sw_pmd_rxq *list = calloc(n + 1, sizeof(*list));
+	struct rte_eth_rxq_info info = {.queue_state = RTE_ETH_QUEUE_STATE_STARTED};
 
-	(void)ctx;
-	if (list)
-		n = RTE_MIN(n, sw_pmd_rxqs(call->sw, pmd, list, n));
+	return rxq->port->state == SW_PORT_ACTIVE &&
+	       (rte_eth_rx_queue_info_get(rxq->port->port_id, rxq->queue, &info) != 0 ||
+		info.queue_state == RTE_ETH_QUEUE_STATE_STARTED);
+}
+
+static void pct(yajl_gen gen, const char *key, bool is_known, double value)
+{
+	if (is_known)
+		pmdp_json_kv_real(gen, key, value);
+	else
+		pmdp_json_kv_null(gen, key);
+}
+
+static void put_rxqs(yajl_gen gen, const struct sw_pmd *pmd, const struct sw_pmd_rxq *list,
+		     uint32_t n, uint32_t seconds, double *usage)
+{
+	double overhead = 0;
+	bool is_known = n > 0 && sw_usage_of(pmd, list, n, seconds, usage, &overhead) == 0;
+
+	// No queue can be pinned to a PMD, so none is kept for pinned ones.
+	pmdp_json_kv_bool(gen, "isolated", false);
 	pmdp_json_key(gen, "rxqs");
 	yajl_gen_array_open(gen);
-	for (uint32_t i = 0; list && i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		yajl_gen_map_open(gen);
 		pmdp_json_kv_text(gen, "port", list[i].port->conf.name);
 		pmdp_json_kv_int(gen, "queue", list[i].queue);
+		pmdp_json_kv_bool(gen, "enabled", is_enabled(&list[i]));
+		pct(gen, "usage_pct", is_known, usage[i]);
 		yajl_gen_map_close(gen);
 	}
 	yajl_gen_array_close(gen);
+	pct(gen, "overhead_pct", is_known, overhead);
+}
+
+static void rxqs(const struct sw_cmd_call *call, const struct sw_pmd *pmd, const void *ctx)
+{
+	uint32_t n = sw_pmd_rxqs(call->sw, pmd, NULL, 0);
+	struct sw_pmd_rxq *list = calloc(n + 1, sizeof(*list));
+	double *usage = calloc(n + 1, sizeof(*usage));
+	const uint32_t *seconds = ctx;
+
+	if (list != NULL && usage != NULL)
+		n = RTE_MIN(n, sw_pmd_rxqs(call->sw, pmd, list, n));
+	else
+		n = 0;
+	put_rxqs(call->gen, pmd, list, n, *seconds, usage);
 	free(list);
+	free(usage);
 }
 
 int sw_cmd_pmd_rxq_show(const struct sw_cmd_call *call, struct sw_error *err)
 {
-	int core, rc = core_of(call, &core, err);
+	uint32_t seconds = SW_USAGE_MAX_S;
+	int core = -1, rc = 0;
 
+	for (int i = 0; i < call->argc && rc == 0; i++) {
+		if (strcmp(call->argv[i], "-secs") == 0)
+			rc = sw_cmd_number(call, &i, SW_USAGE_MAX_S, &seconds, err);
+		else
+			rc = sw_cmd_core(call, &i, &core, err);
+	}
+	if (rc == 0 && (seconds == 0 || seconds % SW_USAGE_STEP_S != 0))
+		rc = sw_fail(err, -EINVAL, "-secs %u: must be a multiple of %u from %u to %u",
+			     seconds, SW_USAGE_STEP_S, SW_USAGE_STEP_S, SW_USAGE_MAX_S);
 	if (rc != 0)
 		return rc;
 	yajl_gen_map_open(call->gen);
-	sw_cmd_pmds(call, core, rxqs, NULL);
+	pmdp_json_kv_int(call->gen, "usage_s", seconds);
+	sw_cmd_pmds(call, core, rxqs, &seconds);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }

@@ -275,3 +275,10 @@ uint32_t sw_pmd_rxqs(struct sw_switch *sw, const struct sw_pmd *pmd, struct sw_p
 	}
 	return n_found;
 }
+
+const struct sw_plan_pmd *sw_plan_of(const struct sw_pmd *pmd)
+{
+	const struct sw_round *round = pmd->sw->plan->round;
+
+	return round == NULL ? NULL : round->plans[pmd->index];
+}

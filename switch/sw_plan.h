@@ -29,6 +29,8 @@
 
 #include "sw_error.h"
 
+struct sw_plan_pmd;
+struct sw_pmd;
 struct sw_switch;
 
 // How long a PMD may take over a plan before it counts as dead.
@@ -54,3 +56,6 @@ int sw_plan_settle(struct sw_switch *sw, struct sw_error *err);
 
 // All PMDs leave: used at exit. Waits as above. -ETIMEDOUT: a PMD could not be ended.
 int sw_plan_shutdown(struct sw_switch *sw, struct sw_error *err);
+
+// The newest plan of a PMD, as long as nothing else of this header is called; NULL: none.
+const struct sw_plan_pmd *sw_plan_of(const struct sw_pmd *pmd);

@@ -145,7 +145,12 @@ static struct sw_plan_pmd *build_plan(struct sw_switch *sw, const struct sw_roun
 		return NULL;
 	plan->outs = rte_zmalloc_socket("plan outs", (sw->ports.n + 1u) * sizeof(*plan->outs), 64,
 					pmd->numa);
-	if (plan->outs == NULL) {
+	if (n_rxq > 1)
+		plan->sampled = rte_zmalloc_socket("samples", (n_rxq + 1) * sizeof(*plan->sampled),
+						   64, pmd->numa);
+	if (plan->outs == NULL || (n_rxq > 1 && plan->sampled == NULL)) {
+		rte_free(plan->sampled);
+		rte_free(plan->outs);
 		rte_free(plan);
 		return NULL;
 	}
@@ -208,6 +213,7 @@ void sw_round_drop(struct sw_round *round, uint16_t pmd)
 {
 	if (round == NULL || round->plans[pmd] == NULL)
 		return;
+	rte_free(round->plans[pmd]->sampled);
 	rte_free(round->plans[pmd]->outs);
 	rte_free(round->plans[pmd]);
 	round->plans[pmd] = NULL;

@@ -4,7 +4,7 @@
  * A PMD's plan as its poll loop reads it: queues to poll, ports to send to.
  *
  * Built by control (sw_plan_build.c) and constant from its publication on, except for the batches
- * of the outs and the claims, which say who writes them. Control frees a plan after the PMD has
+ * of the outs, the claims and the samples, which say who writes them. Control frees a plan after the PMD has
  * acknowledged the next one (labels P1 to P4, sw_plan.h).
  */
 #pragma once
@@ -73,5 +73,9 @@ struct sw_plan_pmd {
 	uint32_t max_idle_used;     // of a megaflow, in the unit of its time of use
 	const uint16_t *out_of;     // ofport to index in outs, SW_NO_OUT
 	struct sw_plan_out *outs;
+	// Cycles of each queue, then of all, in the iterations that were timed (sw_sample_fast.c);
+	// W: PMD, relaxed. NULL: there are not several queues.
+	_Atomic uint64_t *sampled;
+	uint32_t n_samples; // W: PMD
 	struct sw_plan_rxq rxqs[];
 };

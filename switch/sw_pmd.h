@@ -20,6 +20,7 @@
 #include "sw_error.h"
 #include "sw_perf.h"
 #include "sw_port.h"
+#include "sw_usage.h"
 
 struct pmdp_lane;
 struct sw_flow_stats;
@@ -64,6 +65,8 @@ struct sw_pmd {
 	uint64_t clear_base[PMDP_N_COUNTERS]; // counters at the last pmd-stats-clear
 	uint64_t cleared_ns;                  // when that was; 0: never
 	struct sw_perf_kept perf;
+	struct sw_usage usage;
+	uint64_t usage_due_ns; // of its next mark
 	bool is_sharing_said;
 	uint64_t seen_beats; // by sw_notify.c
 	uint64_t seen_ns;

@@ -59,6 +59,9 @@ static inline void sw_pmd_crumb(struct sw_pmd_run *run, uint64_t crumb)
 // Poll the queues of the plan until due_ticks, at least once.
 void sw_pmd_poll(struct sw_pmd_run *run, uint64_t due_ticks);
 
+// One more iteration, timed queue by queue. Only with plan->sampled.
+void sw_pmd_sample(struct sw_pmd_run *run);
+
 /*
  * Send what waits. is_final: what can't be sent is dropped and counted (the plan goes away);
  * otherwise it is kept.

@@ -22,6 +22,7 @@
 #include "sw_switch.h"
 
 #define SW_PREFAULT_BYTES (128 * 1024)
+#define SW_POLLS_PER_SAMPLE 8 // 250 samples a second, of some million iterations
 
 // Touch the stack that the loop will use, so that it never faults there.
 static __attribute__((noinline)) void prefault_stack(void)
@@ -123,6 +124,7 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 	uint64_t hz = run->is_tsc ? pmd->sw->tsc_hz : UINT64_C(1000000000);
 	uint64_t housekeep_ticks = hz / (UINT64_C(1000000000) / SW_PMD_HOUSEKEEP_NS);
 	uint64_t crumb = PMDP_CRUMB(PMDP_STAGE_HOUSEKEEP, 0, 0);
+	uint32_t n_polls = 0;
 
 	run->now_ticks = pmdp_lane_clock(run->lane);
 	run->now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
@@ -142,6 +144,8 @@ static void run_loop(struct sw_pmd *pmd, struct sw_pmd_run *run)
 			continue;
 		}
 		sw_pmd_poll(run, run->now_ticks + housekeep_ticks);
+		if (plan->sampled != NULL && ++n_polls % SW_POLLS_PER_SAMPLE == 0)
+			sw_pmd_sample(run);
 		pmdp_lane_crumb(run->lane, crumb);
 		run->now_s = (uint32_t)(pmdp_mono_now_ns() / UINT64_C(1000000000));
 		sw_sweep(run);

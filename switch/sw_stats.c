@@ -61,6 +61,16 @@ int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out)
 	return 0;
 }
 
+int sw_stats_raw(const struct sw_pmd *pmd, uint64_t out_counters[PMDP_N_COUNTERS])
+{
+	struct pmdp_lane_body body;
+	int rc = read_counters(pmd, &body);
+
+	if (rc == 0)
+		memcpy(out_counters, body.counters, sizeof(body.counters));
+	return rc;
+}
+
 void sw_stats_clear(struct sw_switch *sw, int core)
 {
 	struct sw_pmd *pmd = NULL;

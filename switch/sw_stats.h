@@ -27,6 +27,9 @@ struct sw_pmd_stats {
 int sw_stats_pmd(const struct sw_pmd *pmd, struct sw_pmd_stats *out);
 
 // Set the zero mark of the PMD on this core (-1: of all). The segment's counters go on.
+// All its counters since its start. -EAGAIN as above.
+int sw_stats_raw(const struct sw_pmd *pmd, uint64_t out_counters[PMDP_N_COUNTERS]);
+
 void sw_stats_clear(struct sw_switch *sw, int core);
 
 struct sw_port_stats {

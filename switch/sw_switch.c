@@ -181,6 +181,7 @@ void sw_switch_housekeep(struct sw_switch *sw)
 			sw_port_publish(sw, port, now_ns);
 	}
 	sw_perf_poll(sw);
+	sw_usage_poll(sw, now_ns);
 	sw_flow_reap(sw->flows);
 	if (sw->macs)
 		sw_mac_poll(sw->macs, (uint32_t)(now_ns / UINT64_C(1000000000)));

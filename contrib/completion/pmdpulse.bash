@@ -171,9 +171,10 @@ _pmdpulse_arguments() {
 	pmd-perf-show)
 		[[ $last == -it || $last == -ms || $last == -pmd ]] || words=(-nh -it -ms -pmd)
 		;;
-	pmd-stats-show | pmd-stats-clear | pmd-rxq-show | pmd-perf-log)
+	pmd-stats-show | pmd-stats-clear | pmd-perf-log)
 		[[ $last == -pmd ]] || words=(-pmd)
 		;;
+	pmd-rxq-show) [[ $last == -pmd || $last == -secs ]] || words=(-pmd -secs) ;;
 	pmd-perf-log-set)
 		if ((n == 0)); then
 			words=(on off)

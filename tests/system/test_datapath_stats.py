@@ -140,6 +140,49 @@ def test_one_pmd_of_several_by_its_core(start):
     assert re.search(r"^  sleep cycles: \d+$", text, re.M) and "core_id " + busy not in text, text
 
 
+OVS_RXQ_LINE = r"  port: %s {14,}queue-id: {1,2}0 \(enabled\)   pmd usage: +(\d+) %%$"
+
+
+def test_usage_says_which_queue_takes_a_pmd(processes, rundir, folder):
+    """As ovs-appctl dpif-netdev/pmd-rxq-show lays it out: of one PMD, what each queue takes, and none of them."""
+    lab = Lab(processes, rundir, folder, "set pmd-cpu-mask=0x2", ports=3)
+
+    def usage(*options):
+        pmd = lab.do("pmd-rxq-show", *options)["pmds"][0]
+        return {rxq["port"]: rxq["usage_pct"] for rxq in pmd["rxqs"]}, pmd["overhead_pct"]
+
+    wait_for(lambda: usage()[0] == {"p1": 0, "p2": 0, "p3": 0}, what=lambda: f"the usage of idle queues: {usage()}")
+    lab.flows("in_port=1,actions=drop", "in_port=2,udp,tp_dst=63,actions=dec_ttl,output:3")
+    lab.feed_endless(1, [udp(i) for i in range(64)])
+    wait_for(lambda: (usage()[0]["p1"] or 0) > 40, what=lambda: f"p1 to take the PMD's time: {usage()}")
+    queues, overhead = usage("-secs", "5")
+    assert queues["p2"] == queues["p3"] == 0 and 0 <= overhead < queues["p1"], (queues, overhead)
+    lab.feed_endless(2, [udp(i) for i in range(64)])
+    # The one whose packets are changed and sent costs more.
+    wait_for(lambda: (usage()[0]["p2"] or 0) > (usage()[0]["p1"] or 0) > 0, what=lambda: f"the dearer queue: {usage()}")
+    queues, overhead = usage()
+    assert queues["p3"] == 0 and sum(queues.values()) + overhead <= 100.01, (queues, overhead)
+    text = lab.command.text("pmd-rxq-show")
+    assert text.startswith("Displaying last 60 seconds pmd usage %\npmd thread numa_id 0 core_id 1:\n  isolated : false\n")
+    for port in ("p1", "p2", "p3"):
+        assert re.search(OVS_RXQ_LINE % port, text, re.M), text
+    assert re.search(r"^  overhead: +\d+ %$", text, re.M), text
+    assert lab.command.text("pmd-rxq-show", "-pmd", "1", "-secs", "10").startswith("Displaying last 10 seconds")
+    for wrong in ("0", "7", "61", "x"):
+        lab.command.refused("pmd-rxq-show", "-secs", wrong)
+
+
+def test_usage_of_a_single_queue_is_all_there_is(start):
+    switch = start("add-port p1 net_null0", "add-flow in_port=1,actions=drop")
+    pmd = wait_for(lambda: next((pmd for pmd in switch.do("pmd-rxq-show")["pmds"]
+                                 if (pmd["rxqs"][0]["usage_pct"] or 0) > 50), None), what="usage")
+    assert pmd["overhead_pct"] == 0 and pmd["rxqs"][0]["usage_pct"] <= 100, pmd
+    switch.do("del-port", "p1")
+    pmd = switch.do("pmd-rxq-show")["pmds"][0]
+    assert pmd["rxqs"] == [] and pmd["overhead_pct"] is None
+    assert "queue-id" not in switch.command.text("pmd-rxq-show")
+
+
 def perf(switch, *options):
     document = switch.do("pmd-perf-show", *options)
     return document, document["pmds"][0]["perf"]
@@ -190,9 +233,17 @@ def test_perf_is_off_by_default_and_stays_so(start):
     switch.do("set", "pmd-perf-metrics=true")
     wait_for(lambda: perf(switch)[1]["iterations"] > 0, what="iterations to be recorded")
     switch.do("set", "pmd-perf-metrics=false")
+
+    def published_anew():
+        """What it adds up to after the PMD has published twice."""
+        for _ in range(2):
+            seen = switch.stats()["iterations"]
+            wait_for(lambda seen=seen: switch.stats()["iterations"] > seen, what="the PMD to publish")
+        return perf(switch)[1]["iterations"]
+
     last = wait_for(lambda: (lambda a, b: a if a == b else None)(
-        *[perf(switch)[1]["iterations"] for _ in range(2)]), what="recording to end")
-    assert perf(switch)[1]["iterations"] == last > 0
+        *[published_anew() for _ in range(2)]), what="recording to end")
+    assert published_anew() == last > 0
 
 
 def test_a_stall_is_logged_with_its_neighbours(start):
