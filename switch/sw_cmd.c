@@ -59,6 +59,7 @@ static const struct command commands[] = {
 	{"add-flow", "FLOW", CHANGES, 1, 1, sw_cmd_add_flow},
 	{"add-flows", "FILE", CHANGES, 0, -1, sw_cmd_add_flows},
 	{"replace-flows", "FILE", CHANGES, 0, -1, sw_cmd_replace_flows},
+	{"mod-flows", "[--strict] FLOW", CHANGES, 1, 2, sw_cmd_mod_flows},
 	{"del-flows", "[--strict] [MATCH]", CHANGES, 0, 2, sw_cmd_del_flows},
 	{"dump-flows", "[-m] [MATCH]", SHOWS, 0, 2, sw_cmd_dump_flows},
 	{"dump-tables", "", SHOWS, 0, 0, sw_cmd_dump_tables},

@@ -97,6 +97,23 @@ int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	return rc < 0 ? rc : 0;
 }
 
+int sw_cmd_mod_flows(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const struct sw_rule_parser with = sw_cmd_rule_parser(call);
+	struct sw_flow_mod mod;
+	const char *rule;
+	bool is_strict;
+	int rc = option_and_match(call, "--strict", &is_strict, &rule, err);
+
+	if (rc == 0)
+		rc = sw_flow_mod_parse(&with, rule ? rule : "", is_strict, &mod, err);
+	if (rc < 0)
+		return rc;
+	rc = sw_flow_modify(call->sw->flows, &mod, err);
+	sw_flow_mod_free(&mod);
+	return rc < 0 ? rc : 0;
+}
+
 static void flow(yajl_gen gen, const struct sw_flow_info *info, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns > info->created_ns ? now_ns - info->created_ns : 0;

@@ -19,6 +19,7 @@ int sw_cmd_del_port(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_add_flow(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_add_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_replace_flows(const struct sw_cmd_call *call, struct sw_error *err);
+int sw_cmd_mod_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_del_flows(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err);
 // Reads rules that name the ports of this switch.

@@ -56,6 +56,11 @@ int sw_flow_replace(struct sw_flow_table *table, const struct sw_rule *rules, ui
 int sw_flow_delete(struct sw_flow_table *table, const struct sw_flow_filter *filter,
 		   struct sw_error *err);
 
+// Give rules other actions; they go on counting. Returns how many were changed, or -EINVAL (a
+// goto_table that would lead backwards) or as above.
+int sw_flow_modify(struct sw_flow_table *table, const struct sw_flow_mod *mod,
+		   struct sw_error *err);
+
 // Free what no PMD uses any more. Call it a few times a second.
 void sw_flow_reap(struct sw_flow_table *table);
 

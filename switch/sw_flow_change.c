@@ -177,12 +177,12 @@ static void settle_added(struct change *change)
 static void call_off(struct change *change)
 {
 	for (uint32_t i = 0; i < change->n_gone; i++)
-		change->gone[i]->is_gone = false;
+		change->gone[i]->is_gone = change->gone[i]->has_heir = false;
 	for (uint32_t i = 0; i < change->n_added; i++) {
 		struct sw_flow_entry *entry = change->added[i];
 
 		unlink_entry(change->table, entry);
-		if (entry->compiled->slot != UINT32_MAX)
+		if (entry->compiled->slot != UINT32_MAX && !entry->heir_of)
 			sw_flow_slot_return(change->table, entry->compiled->slot);
 		sw_crule_free(entry->compiled);
 		free_entry(entry);
@@ -198,7 +198,8 @@ static int take_slots(struct change *change, struct sw_error *err)
 			       "%u rules: the tables hold %u (delete some with del-flows)", n,
 			       SW_FLOW_MAX_RULES);
 	for (uint32_t i = 0; i < change->n_added; i++) {
-		if (!sw_flow_slot_take(change->table, change->added[i]))
+		if (!change->added[i]->heir_of &&
+		    !sw_flow_slot_take(change->table, change->added[i]))
 			return sw_fail(
 				err, -ENOSPC,
 				"no counters for %u more rules: those of deleted rules are still "
@@ -220,8 +221,13 @@ static void update_entries(struct change *change, struct sw_flow_entry **entries
 			entries[n++] = table->entries[i];
 	}
 	for (uint32_t i = 0; i < change->n_added; i++) {
-		change->added[i]->created_ns = now;
-		entries[n++] = change->added[i];
+		struct sw_flow_entry *entry = change->added[i];
+
+		entry->created_ns = entry->heir_of ? entry->heir_of->created_ns : now;
+		if (entry->heir_of)
+			table->by_slot[entry->compiled->slot] = entry;
+		entry->heir_of = NULL;
+		entries[n++] = entry;
 	}
 	for (uint32_t i = 0; i < change->n_gone; i++) {
 		unlink_entry(table, change->gone[i]);
@@ -233,6 +239,20 @@ static void update_entries(struct change *change, struct sw_flow_entry **entries
 	table->is_sorted = false;
 }
 
+// What is compiled of the rules that go; those without an heir come first. Returns how many these
+// are.
+static uint32_t list_gone(const struct change *change, struct sw_crule **rules)
+{
+	uint32_t n_left = 0, n = change->n_gone;
+
+	for (uint32_t i = 0; i < change->n_gone; i++) {
+		struct sw_flow_entry *entry = change->gone[i];
+
+		rules[entry->has_heir ? --n : n_left++] = entry->compiled;
+	}
+	return n_left;
+}
+
 static int commit(struct change *change, struct sw_error *err)
 {
 	struct sw_flow_table *table = change->table;
@@ -240,6 +260,7 @@ static int commit(struct change *change, struct sw_error *err)
 	struct sw_flow_entry **entries = malloc(n_max * sizeof(struct sw_flow_entry *));
 	struct sw_crule **rules = malloc((change->n_gone + 1) * sizeof(*rules));
 	struct sw_flow_publication publication = {.tables = NULL};
+	uint32_t n_left;
 	int rc = entries && rules ? 0 : sw_fail(err, -ENOMEM, "no memory for the tables of rules");
 
 	if (rc == 0)
@@ -252,10 +273,9 @@ static int commit(struct change *change, struct sw_error *err)
 		free(rules);
 		return rc;
 	}
-	for (uint32_t i = 0; i < change->n_gone; i++)
-		rules[i] = change->gone[i]->compiled;
+	n_left = list_gone(change, rules);
 	update_entries(change, entries);
-	sw_flow_publish(table, &publication, rules, change->n_gone);
+	sw_flow_publish(table, &publication, rules, change->n_gone, n_left);
 	free(rules);
 	return 0;
 }
@@ -320,4 +340,64 @@ int sw_flow_delete(struct sw_flow_table *table, const struct sw_flow_filter *fil
 			remove_entry(&change, table->entries[i]);
 	}
 	return end(&change, 0, err);
+}
+
+// The rule of this entry as the mod wants it. -EINVAL: its goto_table would lead backwards. -ENOMEM.
+static int modified(const struct sw_flow_entry *entry, const struct sw_flow_mod *mod,
+		    struct sw_rule *out_rule, struct sw_error *err)
+{
+	struct sw_rule rule = entry->rule;
+
+	rule.n_acts = mod->filter.match.n_acts;
+	rule.acts = mod->filter.match.acts;
+	if (mod->has_cookie)
+		rule.cookie = mod->cookie;
+	for (uint32_t i = 0; i < rule.n_acts; i++) {
+		if (rule.acts[i].type == SW_RULE_GOTO && rule.acts[i].table <= rule.table)
+			return sw_fail(
+				err, -EINVAL,
+				"goto_table:%u: a rule of table %u is among those meant, and "
+				"the table must be a later one (say table=N, or resubmit(,%u))",
+				rule.acts[i].table, rule.table, rule.acts[i].table);
+	}
+	*out_rule = rule;
+	return 0;
+}
+
+// A rule takes another's place, with its age, its rank and what it has counted.
+static int inherit(struct change *change, struct sw_flow_entry *old, const struct sw_rule *rule,
+		   struct sw_error *err)
+{
+	struct sw_flow_entry *entry = entry_new(change->table, rule);
+
+	if (!entry)
+		return sw_fail(err, -ENOMEM, "no memory for the changed rules");
+	entry->heir_of = old;
+	entry->compiled->rank = old->compiled->rank;
+	entry->compiled->slot = old->compiled->slot;
+	remove_entry(change, old);
+	old->has_heir = true;
+	link_entry(change->table, entry);
+	change->added[change->n_added++] = entry;
+	return 0;
+}
+
+int sw_flow_modify(struct sw_flow_table *table, const struct sw_flow_mod *mod, struct sw_error *err)
+{
+	struct change change;
+	int rc = begin(&change, table, table->n_entries, err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < table->n_entries && rc == 0; i++) {
+		struct sw_flow_entry *entry = table->entries[i];
+		struct sw_rule rule;
+
+		if (!sw_flow_filter_matches(&mod->filter, &entry->rule))
+			continue;
+		rc = modified(entry, mod, &rule, err);
+		if (rc == 0 && !sw_rule_is_same(&rule, &entry->rule))
+			rc = inherit(&change, entry, &rule, err);
+	}
+	return end(&change, rc, err);
 }

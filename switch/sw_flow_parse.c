@@ -16,7 +16,8 @@
 struct parse {
 	const struct sw_rule_parser *parser;
 	struct sw_rule rule;
-	struct sw_flow_filter *filter; // NULL: a rule with actions
+	struct sw_flow_filter *filter; // NULL: a rule to be added
+	struct sw_flow_mod *mod;       // beside filter: there are actions, too
 	bool has_priority;
 	bool has_table;
 	const struct sw_field *given[MAX_FIELDS];
@@ -103,6 +104,7 @@ static int field_value(struct parse *p, const struct sw_field *field, const char
 static int cookie(struct parse *p, char *text)
 {
 	char *slash = p->filter ? strchr(text, '/') : NULL;
+	bool is_new = p->mod && !slash;
 	uint64_t value, mask = UINT64_MAX;
 
 	if (slash)
@@ -112,6 +114,11 @@ static int cookie(struct parse *p, char *text)
 			       text, slash);
 	if (!sw_number(text, UINT64_MAX, &value))
 		return sw_fail(p->err, -EINVAL, "cookie=%s: must be a 64-bit number", text);
+	if (is_new) {
+		p->mod->cookie = value;
+		p->mod->has_cookie = true;
+		return 0;
+	}
 	p->rule.cookie = value;
 	if (p->filter)
 		p->filter->cookie_mask = mask;
@@ -185,7 +192,7 @@ static int key_value(struct parse *p, const char *key, char *value)
 		return field_value(p, field, value);
 	if (strcmp(key, "in_port") == 0)
 		return in_port(p, value);
-	if (strcmp(key, "recirc_id") == 0 && p->filter)
+	if (strcmp(key, "recirc_id") == 0 && p->filter && !p->mod)
 		return recirc_id(p, value);
 	if (strcmp(key, "out_port") == 0 && p->filter)
 		return sw_parse_port(p->parser, key, value, &p->filter->out_port, p->err);
@@ -281,10 +288,10 @@ static int parse(struct parse *p, const char *text)
 		return too_long(p->err);
 	strcpy(copy, text);
 	then = find_actions(copy);
-	if (p->filter && then)
+	if (p->filter && !p->mod && then)
 		return sw_fail(p->err, -EINVAL,
 			       "actions: have no place in a match (leave them out)");
-	if (!p->filter && !then)
+	if ((!p->filter || p->mod) && !then)
 		return sw_fail(
 			p->err, -EINVAL,
 			"a rule needs actions (end it with actions=output:PORT or actions=drop)");
@@ -308,21 +315,47 @@ int sw_rule_parse(const struct sw_rule_parser *parser, const char *text, struct 
 	return rc;
 }
 
+// p->filter becomes what was read.
+static int parse_filter(struct parse *p, const char *text)
+{
+	int rc = parse(p, text);
+
+	if (rc == 0 && p->has_priority && !p->filter->is_strict)
+		rc = sw_fail(p->err, -EINVAL, "priority: selects only with --strict");
+	p->filter->match = p->rule;
+	p->filter->is_any_table = !p->has_table;
+	return rc;
+}
+
 int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
 			 struct sw_flow_filter *out_filter, struct sw_error *err)
 {
 	struct sw_flow_filter filter = {.is_strict = is_strict};
 	struct parse p = {.parser = parser, .err = err, .filter = &filter};
-	int rc = parse(&p, text ? text : "");
+	int rc = parse_filter(&p, text ? text : "");
+
+	if (rc == 0)
+		*out_filter = filter;
+	return rc;
+}
+
+int sw_flow_mod_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
+		      struct sw_flow_mod *out_mod, struct sw_error *err)
+{
+	struct sw_flow_mod mod = {.filter.is_strict = is_strict};
+	struct parse p = {.parser = parser, .err = err, .filter = &mod.filter, .mod = &mod};
+	int rc = parse_filter(&p, text);
 
 	if (rc < 0)
-		return rc;
-	if (p.has_priority && !is_strict)
-		return sw_fail(err, -EINVAL, "priority: selects only with --strict");
-	filter.match = p.rule;
-	filter.is_any_table = !p.has_table;
-	*out_filter = filter;
-	return 0;
+		sw_flow_mod_free(&mod);
+	else
+		*out_mod = mod;
+	return rc;
+}
+
+void sw_flow_mod_free(struct sw_flow_mod *mod)
+{
+	sw_rule_free(&mod->filter.match);
 }
 
 int sw_rules_parse(const struct sw_rule_parser *parser, const char *const *lines, uint32_t n_lines,

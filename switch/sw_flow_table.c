@@ -19,6 +19,7 @@ struct sw_flow_leftover {
 	uint64_t generation; // of the snapshot that took its place
 	struct sw_tables *tables;
 	uint32_t n_tables, n_subtables, n_rules;
+	uint32_t n_slots; // of the first so many rules
 	const struct sw_ctable *ctable[SW_N_TABLES];
 	struct sw_subtable **subtables;
 	struct sw_crule **rules;
@@ -43,7 +44,8 @@ static void leftover_free(struct sw_flow_table *table)
 		table->leftovers_end = &table->leftovers;
 	table->n_leftovers--;
 	for (uint32_t i = 0; i < left->n_rules; i++) {
-		sw_flow_slot_leave(table, left->rules[i]->slot, left->generation);
+		if (i < left->n_slots)
+			sw_flow_slot_leave(table, left->rules[i]->slot, left->generation);
 		sw_crule_free(left->rules[i]);
 	}
 	for (uint32_t i = 0; i < left->n_subtables; i++)
@@ -259,7 +261,7 @@ void sw_flow_unprepare(struct sw_flow_table *table, struct sw_flow_publication *
 }
 
 void sw_flow_publish(struct sw_flow_table *table, struct sw_flow_publication *publication,
-		     struct sw_crule *const *gone, uint32_t n_gone)
+		     struct sw_crule *const *gone, uint32_t n_gone, uint32_t n_left)
 {
 	struct sw_flow_leftover *left = publication->left;
 
@@ -281,9 +283,11 @@ void sw_flow_publish(struct sw_flow_table *table, struct sw_flow_publication *pu
 	}
 	for (uint32_t i = 0; i < n_gone; i++) {
 		left->rules[i] = gone[i];
-		table->by_slot[gone[i]->slot] = NULL;
+		if (i < n_left)
+			table->by_slot[gone[i]->slot] = NULL;
 	}
 	left->n_rules = n_gone;
+	left->n_slots = n_left;
 	// F1, release: pairs with F2 (sw_tables_get).
 	atomic_store_explicit(&table->ref.tables, publication->tables, memory_order_release);
 	left->token = table->qsbr ? rte_rcu_qsbr_start(table->qsbr) : 0;

@@ -40,9 +40,11 @@ struct sw_flow_entry {
 	struct sw_flow_entry *next_in_group;
 	struct sw_flow_entry *previous_in_group;
 	struct sw_flow_entry *next_in_bucket;
-	uint64_t created_ns; // 0: not yet committed
-	bool is_gone;        // to be deleted by the change at hand
-	bool is_listed;      // in its list of those
+	struct sw_flow_entry *heir_of; // while not committed: whose slot, age and rank it takes
+	uint64_t created_ns;           // 0: not yet committed
+	bool is_gone;                  // to be deleted by the change at hand
+	bool is_listed;                // in its list of those
+	bool has_heir;                 // then: its slot stays in use
 };
 
 struct sw_flow_total {
@@ -88,9 +90,9 @@ struct sw_flow_group *sw_flow_group_find(struct sw_flow_table *table, const stru
 void sw_flow_groups_tidy(struct sw_flow_table *table);
 
 /*
- * Publish what the groups of changed tables say. The entries in gone are no longer among them;
- * theirs and those of the last snapshot are freed in time. In two steps, so that all that can fail
- * comes first.
+ * Publish what the groups of changed tables say. The rules in gone are no longer among them; they
+ * and those of the last snapshot are freed in time. The slots of the first n_left of them go with
+ * them, those of the others have heirs. In two steps, so that all that can fail comes first.
  */
 struct sw_flow_publication {
 	struct sw_tables *tables;
@@ -102,7 +104,7 @@ int sw_flow_prepare(struct sw_flow_table *table, uint32_t n_gone, struct sw_flow
 		    struct sw_error *err);
 void sw_flow_unprepare(struct sw_flow_table *table, struct sw_flow_publication *publication);
 void sw_flow_publish(struct sw_flow_table *table, struct sw_flow_publication *publication,
-		     struct sw_crule *const *gone, uint32_t n_gone);
+		     struct sw_crule *const *gone, uint32_t n_gone, uint32_t n_left);
 
 void sw_flow_slots_init(struct sw_flow_table *table);
 // A slot for the entry, whose counters begin at 0. false: there is none.

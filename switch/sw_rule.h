@@ -105,6 +105,18 @@ struct sw_flow_filter {
 // Parse a match; text NULL or empty selects everything. -EINVAL.
 int sw_flow_filter_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
 			 struct sw_flow_filter *out_filter, struct sw_error *err);
+// What mod-flows says: which rules (by the filter's match), and what they are to do.
+struct sw_flow_mod {
+	struct sw_flow_filter filter; // filter.match.acts: the new actions
+	uint64_t cookie;              // the new one
+	bool has_cookie;              // otherwise each keeps its own
+};
+
+// Parse such a rule; *out_mod is for sw_flow_mod_free(). -EINVAL, -ENOMEM.
+int sw_flow_mod_parse(const struct sw_rule_parser *parser, const char *text, bool is_strict,
+		      struct sw_flow_mod *out_mod, struct sw_error *err);
+void sw_flow_mod_free(struct sw_flow_mod *mod);
+
 bool sw_flow_filter_matches(const struct sw_flow_filter *filter, const struct sw_rule *rule);
 // True when there may be packets within both, that is, unless they differ in a bit that both look
 // at.

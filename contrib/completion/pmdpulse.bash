@@ -158,7 +158,7 @@ _pmdpulse_arguments() {
 			words=("${words[@]/%/=}")
 		fi
 		;;
-	del-flows | dump-flows | add-flow | trace)
+	mod-flows | del-flows | dump-flows | add-flow | trace)
 		if [[ $key == in_port ]]; then
 			mapfile -t words < <(_pmdpulse_column show "${ask[@]}")
 		elif ((n == 0)) || [[ $last == -* ]]; then
@@ -166,6 +166,7 @@ _pmdpulse_arguments() {
 			[[ $command == del-flows && $n == 0 ]] && words+=(--strict)
 			[[ $command == dump-flows && $n == 0 ]] && words+=(-m)
 		fi
+		[[ $command == mod-flows && $last != --strict ]] && words+=(--strict)
 		;;
 	dpif-impl-set) ((n == 0)) && mapfile -t words < <(_pmdpulse_implementations "${ask[@]}") ;;
 	pmd-perf-show)

@@ -125,6 +125,25 @@ def test_a_changed_rule_takes_effect_at_once_and_exactly(lab):
             {port: 50 * (port == 2 + i % 3) for port in (2, 3, 4)}
 
 
+def test_a_modified_rule_takes_effect_at_once_and_goes_on_counting(lab):
+    lab.flows("in_port=1,udp,tp_dst=63,actions=output:2", "in_port=1,priority=1,actions=output:4")
+    for i in range(10):
+        to = 2 + (i + 1) % 3
+        which = ("in_port=1,udp",) if i % 2 else ("--strict", "in_port=1,udp,tp_dst=63")
+        lab.command.text("mod-flows", *which[:-1], f"{which[-1]},actions=output:{to}")
+        before = lab.sent()
+        lab.feed(1, [udp(0)] * 50)
+        sent = lab.sent()
+        assert {port: sent[port] - before[port] for port in (2, 3, 4)} == {port: 50 * (port == to) for port in (2, 3, 4)}
+        wait_for(lambda i=i, to=to: lab.switch.flows() == {
+            f"udp,in_port=1,tp_dst=63 actions=output:{to}": 50 * (i + 1), "in_port=1 actions=output:4": 0},
+                 what=lambda: f"the rule to go on counting: {lab.switch.flows()}")
+    assert "actions" in lab.command.refused("mod-flows", "in_port=1")
+    assert "--strict" in lab.command.refused("mod-flows", "priority=1,actions=drop")
+    lab.command.text("mod-flows", "in_port=3,actions=drop")  # nobody is meant
+    assert len(lab.switch.flows()) == 2
+
+
 def test_idle_megaflows_expire(lab):
     lab.do("set", "max-idle=500")
     lab.flows("in_port=1,udp,tp_dst=63,ip,nw_dst=198.19.0.0/16,actions=output:2",

@@ -353,6 +353,37 @@ void sw_plain_delete(const struct sw_flow_filter *filter)
 	model.n = to;
 }
 
+static bool leads_backwards(const struct sw_flow_mod *mod, const struct sw_rule *rule)
+{
+	const struct sw_rule *how = &mod->filter.match;
+
+	for (uint32_t i = 0; i < how->n_acts; i++)
+		if (how->acts[i].type == SW_RULE_GOTO && how->acts[i].table <= rule->table)
+			return true;
+	return false;
+}
+
+bool sw_plain_modify(const struct sw_flow_mod *mod)
+{
+	for (uint32_t i = 0; i < model.n; i++)
+		if (sw_flow_filter_matches(&mod->filter, &model.rules[i]) &&
+		    leads_backwards(mod, &model.rules[i]))
+			return false;
+	for (uint32_t i = 0; i < model.n; i++) {
+		struct sw_rule *rule = &model.rules[i], with, copy;
+
+		if (!sw_flow_filter_matches(&mod->filter, rule))
+			continue;
+		with = *rule;
+		with.n_acts = mod->filter.match.n_acts;
+		with.acts = mod->filter.match.acts;
+		assert_int_equal(sw_rule_copy(&with, &copy), 0);
+		sw_rule_free(rule);
+		*rule = copy;
+	}
+	return true;
+}
+
 uint32_t sw_plain_count(void)
 {
 	return model.n;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sw_flow.h"
@@ -52,6 +53,9 @@ struct sw_plain_way {
 // As the tables of rules do: the rule takes the place of one with the same match. It is taken over.
 void sw_plain_add(const struct sw_rule *rule);
 void sw_plain_delete(const struct sw_flow_filter *filter);
+// Other actions, copied, for the rules that match. False, and nothing: a goto_table would lead
+// backwards.
+bool sw_plain_modify(const struct sw_flow_mod *mod);
 uint32_t sw_plain_count(void);
 void sw_plain_clear(void);
 

@@ -14,6 +14,7 @@
 #include "pmdp_clock.h"
 #include "sw_flow.h"
 #include "sw_flow_field.h"
+#include "sw_flow_table.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -536,6 +537,83 @@ static void test_flow_table_order_and_replacement(void **state)
 	sw_flow_table_destroy(table);
 }
 
+static int modify(struct sw_flow_table *table, const char *text, bool is_strict)
+{
+	struct sw_flow_mod mod;
+	struct sw_error err;
+	int rc = sw_flow_mod_parse(NULL, text, is_strict, &mod, &err);
+
+	if (rc < 0)
+		return rc;
+	rc = sw_flow_modify(table, &mod, &err);
+	sw_flow_mod_free(&mod);
+	return rc;
+}
+
+// Modified rules keep age, order and counters; what says the same already is left alone.
+static void test_flow_table_modify(void **state)
+{
+	struct sw_flow_table *table = sw_flow_table_create(NULL);
+	struct sw_flow_stats *stats = sw_flow_stats_attach(table);
+	struct sw_flow_filter all = filter_of(NULL, false);
+	struct sw_flow_info info;
+	struct sw_error err;
+	uint64_t created_ns;
+
+	(void)state;
+	add(table, "cookie=1,in_port=1,actions=2");
+	add(table, "cookie=2,in_port=1,udp,actions=3");
+	add(table, "table=4,cookie=2,in_port=1,actions=drop");
+	add(table, "priority=9,in_port=2,actions=3");
+	for (uint32_t i = 0; i < 4; i++)
+		atomic_store(&stats->rules[i].packets, 10 + i);
+	sw_flow_get(table, 0, &info);
+	created_ns = info.created_ns;
+	assert_int_equal(modify(table, "in_port=1,actions=dec_ttl,output:7", false), 3);
+	assert_int_equal(modify(table, "in_port=1,actions=dec_ttl,output:7", false), 0);
+	check_table(table,
+		    (const char *const[]){"priority=32768,in_port=1 actions=dec_ttl,output:7",
+					  "priority=32768,udp,in_port=1 actions=dec_ttl,output:7",
+					  "priority=9,in_port=2 actions=output:3",
+					  "table=4,priority=32768,in_port=1 "
+					  "actions=dec_ttl,output:7"},
+		    4);
+	// Each in the slot that it had: counts go on, also those of PMDs with the old tables.
+	atomic_fetch_add(&stats->rules[0].packets, 5);
+	sw_flow_get(table, 0, &info);
+	assert_int_equal(info.n_packets, 15);
+	assert_int_equal(info.created_ns, created_ns);
+	sw_flow_get(table, 3, &info);
+	assert_int_equal(info.n_packets, 12);
+	assert_ptr_equal(sw_flow_by_slot(table, 2), info.rule);
+
+	// By table, cookie, strictly; with another cookie.
+	assert_int_equal(modify(table, "table=4,actions=1", false), 1);
+	assert_int_equal(modify(table, "cookie=2/-1,actions=5", false), 2);
+	assert_int_equal(modify(table, "cookie=2/-1,cookie=8,actions=5", false), 2);
+	assert_int_equal(modify(table, "cookie=2/-1,actions=6", false), 0);
+	assert_int_equal(modify(table, "in_port=1,actions=6", true), 2);
+	assert_int_equal(modify(table, "priority=9,in_port=1,actions=6", true), 0);
+	// Refused as a whole.
+	assert_int_equal(modify(table, "in_port=1,actions=goto_table:3", false), -EINVAL);
+	assert_int_equal(modify(table, "priority=9,in_port=1,actions=6", false), -EINVAL);
+	assert_int_equal(modify(table, "in_port=1", false), -EINVAL);
+	assert_int_equal(modify(table, "recirc_id=1,actions=6", false), -EINVAL);
+	assert_int_equal(modify(table, "table=0,in_port=1,actions=goto_table:3", false), 2);
+	sw_flow_get(table, 0, &info);
+	assert_int_equal(info.n_packets, 15);
+	assert_int_equal(info.rule->cookie, 1);
+	sw_flow_get(table, 1, &info);
+	assert_int_equal(info.rule->cookie, 8);
+	assert_int_equal(sw_flow_delete(table, &all, &err), 4);
+	// Their slots are free again, all of them and once.
+	atomic_store(&stats->oldest_generation, UINT64_MAX);
+	sw_flow_reap(table);
+	assert_int_equal(table->n_free_slots, SW_FLOW_MAX_SLOTS);
+	sw_flow_stats_detach(table, stats);
+	sw_flow_table_destroy(table);
+}
+
 // What is there stays, later lines win, the rest goes.
 static void test_flow_table_replace(void **state)
 {
@@ -700,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_flow_filter),
 		cmocka_unit_test(test_flow_filter_meets),
 		cmocka_unit_test(test_flow_table_order_and_replacement),
+		cmocka_unit_test(test_flow_table_modify),
 		cmocka_unit_test(test_flow_table_replace),
 		cmocka_unit_test(test_flow_table_counters),
 		cmocka_unit_test(test_flow_table_full),
