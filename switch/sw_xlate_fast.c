@@ -13,8 +13,7 @@
 // A rule whose actions are being carried out.
 struct frame {
 	const struct sw_crule *rule;
-	uint32_t at;      // its next action
-	uint16_t in_port; // to be restored when it ends
+	uint32_t at; // its next action
 	uint8_t table;
 };
 
@@ -44,20 +43,23 @@ static void limit(struct walk *w)
 	w->is_limited = w->is_over = true;
 }
 
-// Look a table up and begin with the rule that is found.
-static void enter(struct walk *w, uint8_t table, uint16_t in_port_after)
+// Look a table up, as for a packet from this port, and begin with the rule that is found. Its
+// actions, and later tables, know the packet's own port again.
+static void enter(struct walk *w, uint8_t table, uint16_t in_port)
 {
+	uint16_t own_port = w->edit.work.in_port;
 	struct sw_xlate *out = w->edit.out;
 	struct sw_key look;
 	const struct sw_crule *rule;
 
 	memset(&look, 0, sizeof(look));
+	w->edit.work.in_port = in_port;
 	rule = sw_tables_lookup(w->tables, table, &w->edit.work, &look);
+	w->edit.work.in_port = own_port;
 	sw_xlate_look(&w->edit, &look);
 	w->is_missed = !rule;
 	if (!rule) {
 		tell(w, SW_TRACE_NO_RULE, table, 0, 0);
-		w->edit.work.in_port = in_port_after;
 		return;
 	}
 	tell(w, SW_TRACE_RULE, table, 0, rule->slot);
@@ -66,21 +68,20 @@ static void enter(struct walk *w, uint8_t table, uint16_t in_port_after)
 		return;
 	}
 	out->slots[out->n_slots++] = rule->slot;
-	w->frames[w->depth++] =
-		(struct frame){.rule = rule, .in_port = in_port_after, .table = table};
+	w->frames[w->depth++] = (struct frame){.rule = rule, .table = table};
 }
 
 static void again(struct walk *w, const struct frame *from, const struct sw_rule_act *act)
 {
-	uint16_t in_port_after = w->edit.work.in_port;
+	uint16_t in_port = w->edit.work.in_port;
 
 	if (++w->n_resubmits > SW_XLATE_MAX_RESUBMIT) {
 		limit(w);
 		return;
 	}
 	if (act->type == SW_RULE_RESUBMIT && act->port != SW_PORT_IN_PORT)
-		w->edit.work.in_port = act->port;
-	enter(w, act->table == SW_TABLE_SAME ? from->table : act->table, in_port_after);
+		in_port = act->port;
+	enter(w, act->table == SW_TABLE_SAME ? from->table : act->table, in_port);
 }
 
 static bool output(struct walk *w, const struct sw_rule_act *act)
@@ -155,7 +156,6 @@ static void walk(struct walk *w)
 		uint32_t at = frame->at++;
 
 		if (at == from.rule->n_acts) {
-			w->edit.work.in_port = from.in_port;
 			w->depth--;
 			continue;
 		}

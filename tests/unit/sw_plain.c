@@ -40,7 +40,7 @@ static void leave(struct sw_plain_way *way, const struct sw_plain_packet *p, uin
 	left->port = port;
 	left->arg = arg;
 	left->packet = *p;
-	left->packet.key.in_port = 0; // resubmit plays with it
+	left->packet.key.in_port = 0;
 }
 
 static void push(struct sw_plain_packet *p)
@@ -142,7 +142,9 @@ static const struct sw_rule *plain_find(uint8_t table, const struct sw_key *key)
 	return best;
 }
 
-static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table);
+// in_port: as which port's packet it is looked up.
+static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table,
+			uint16_t in_port);
 
 static void plain_act(struct sw_plain_way *way, struct sw_plain_packet *p,
 		      const struct sw_rule *rule, const struct sw_rule_act *act)
@@ -184,10 +186,10 @@ static void plain_act(struct sw_plain_way *way, struct sw_plain_packet *p,
 			way->is_limited = way->is_over = true;
 			break;
 		}
-		if (act->type == SW_RULE_RESUBMIT && act->port != SW_PORT_IN_PORT)
-			p->key.in_port = act->port;
-		plain_table(way, p, act->table == SW_TABLE_SAME ? rule->table : act->table);
-		p->key.in_port = in_port;
+		plain_table(way, p, act->table == SW_TABLE_SAME ? rule->table : act->table,
+			    act->type == SW_RULE_RESUBMIT && act->port != SW_PORT_IN_PORT
+				    ? act->port
+				    : in_port);
 		break;
 	case SW_RULE_RECIRC:
 		leave(way, p, SW_ACT_RECIRC, 0, act->table + 1u);
@@ -196,10 +198,14 @@ static void plain_act(struct sw_plain_way *way, struct sw_plain_packet *p,
 	}
 }
 
-static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table)
+static void plain_table(struct sw_plain_way *way, struct sw_plain_packet *p, uint8_t table,
+			uint16_t in_port)
 {
-	const struct sw_rule *rule = plain_find(table, &p->key);
+	const struct sw_rule *rule;
+	struct sw_key key = p->key;
 
+	key.in_port = in_port;
+	rule = plain_find(table, &key);
 	way->is_missed = !rule;
 	if (!rule)
 		return;
@@ -227,7 +233,7 @@ const struct sw_plain_way *sw_plain_walk(const struct sw_plain_packet *packet)
 
 	way.n_out = way.n_late = way.n_rules = way.n_resubmits = way.n_acts = way.known_ttl = 0;
 	way.is_over = way.is_dead = way.is_limited = way.is_missed = false;
-	plain_table(&way, &p, id ? (uint8_t)(id - 1) : 0);
+	plain_table(&way, &p, id ? (uint8_t)(id - 1) : 0, p.key.in_port);
 	return &way;
 }
 

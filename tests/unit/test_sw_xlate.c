@@ -124,7 +124,9 @@ static void test_xlate_sets_hide_the_packet(void **state)
 		"in_port=3,actions=strip_vlan,resubmit(,3)",
 		"table=3,dl_vlan=7,actions=in_port",
 		"in_port=4,actions=resubmit(9,4),output:4,output:9",
-		"table=4,in_port=9,actions=output:4",
+		"table=4,in_port=9,actions=output:4,output:9,in_port,resubmit(,6)",
+		"table=6,in_port=9,actions=output:8",
+		"table=6,in_port=4,actions=output:7",
 		"in_port=5,udp,actions=mod_tp_dst:7,mod_tp_dst:8,output(port=1,max_len=60),"
 		"recirc(table=5),",
 		"table=5,udp,tp_dst=8,actions=flood",
@@ -150,7 +152,8 @@ static void test_xlate_sets_hide_the_packet(void **state)
 		// No tag: the outer one that is not there decides.
 		{"in_port=3,dl_vlan=0xffff", "in_port=3,vlan_tci=0x0000/0x1fff", "drop(no_rule)"},
 		// Table 4 sees another port; to its own a packet goes only by in_port.
-		{"in_port=4,arp", "in_port=4", "output:4,output:9"},
+		// Another port is for the search alone.
+		{"in_port=4,arp", "in_port=4", "output:9,output:4,output:7,output:9"},
 		{"in_port=5,udp,tp_dst=3", "udp,in_port=5,nw_frag=not_later",
 		 "set(tp_dst=8),output(port=1,max_len=60),recirc(6)"},
 		{"in_port=5,udp,nw_frag=later", "udp,in_port=5,nw_frag=later",
