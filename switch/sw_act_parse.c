@@ -257,6 +257,10 @@ static int refuse(struct parse *p, const char *name)
 		{"load", "write set_field:VALUE[/MASK]->FIELD"},
 		{"move", "fields can't be copied; write set_field:VALUE->FIELD"},
 		{"goto", "write goto_table:N"},
+		{"learn", "addresses are learned by normal, other rules are added by add-flow"},
+		{"group", "there are no groups; write the actions themselves, or normal or flood"},
+		{"exit", "put what it would skip into a rule of its own"},
+		{"clone", "write output:PORT before what changes the packet"},
 		{"clear_actions", "leave it out: rules hold what they do at once"},
 		{"write_actions", "write the actions themselves"},
 	};

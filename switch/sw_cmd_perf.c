@@ -208,9 +208,10 @@ static void log_pmd(const struct sw_cmd_call *call, const struct sw_pmd *pmd, co
 int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err)
 {
 	const struct sw_perf_limits *limits = &call->sw->perf_limits;
-	struct shown shown;
-	int rc = parse_shown(call, &shown, err);
+	int core = -1, rc = 0;
 
+	for (int i = 0; i < call->argc && rc == 0; i++)
+		rc = sw_cmd_core(call, &i, &core, err);
 	if (rc != 0)
 		return rc;
 	sw_perf_poll(call->sw);
@@ -221,7 +222,7 @@ int sw_cmd_pmd_perf_log(const struct sw_cmd_call *call, struct sw_error *err)
 	pmdp_json_kv_int(call->gen, "before", limits->n_before);
 	pmdp_json_kv_int(call->gen, "after", limits->n_after);
 	pmdp_json_kv_bool(call->gen, "extend", limits->is_extending);
-	sw_cmd_pmds(call, shown.core, log_pmd, NULL);
+	sw_cmd_pmds(call, core, log_pmd, NULL);
 	yajl_gen_map_close(call->gen);
 	return 0;
 }

@@ -66,16 +66,20 @@ static void put_normal(const struct sw_cmd_call *call, const struct sw_key *key,
 		fprintf(to, "was seen in VLAN %u at port %u: output:%u\n", vid, port, port);
 }
 
-static void put_normals(const struct sw_cmd_call *call, const struct sw_key *first,
-			const struct sw_xlate *result, FILE *to)
+// What is decided packet by packet, when the actions are carried out.
+static void put_run_time(const struct sw_cmd_call *call, const struct sw_key *first,
+			 const struct sw_xlate *result, FILE *to)
 {
 	struct sw_key key = *first;
 
 	for (uint32_t i = 0; i < result->n_acts; i++) {
 		if (result->acts[i].type == SW_ACT_NORMAL)
 			put_normal(call, &key, to);
-		if (!sw_trace_act(&result->acts[i], &key))
+		if (!sw_trace_act(&result->acts[i], &key)) {
+			fprintf(to, "TTL: %u, so dec_ttl is as far as this packet goes\n",
+				key.nw_ttl);
 			return;
+		}
 	}
 }
 
@@ -98,7 +102,7 @@ static int trace_all(const struct sw_cmd_call *call, const struct sw_key *first,
 				key.recirc_id - 1);
 		rc = sw_trace_pass(call->sw->flows, &key, to, &result, &next, &comes_back);
 		if (rc == 0) {
-			put_normals(call, &key, &result, to);
+			put_run_time(call, &key, &result, to);
 			put_pass(call->gen, &key, &result);
 		}
 		key = next;
@@ -117,6 +121,11 @@ int sw_cmd_trace(const struct sw_cmd_call *call, struct sw_error *err)
 
 	if (rc < 0)
 		return rc;
+	if (!packet.is_any_table || packet.cookie_mask != 0 || packet.out_port != 0)
+		return sw_fail(
+			err, -EINVAL,
+			"trace: table, cookie and out_port are of rules, a packet has none (it "
+			"begins in table 0, or in table N with recirc_id=N+1)");
 	if (packet.match.mask.in_port == 0)
 		return sw_fail(err, -EINVAL,
 			       "trace: where does the packet come from? (begin with in_port=PORT)");

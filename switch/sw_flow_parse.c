@@ -209,6 +209,19 @@ static int key_value(struct parse *p, const char *key, char *value)
 		       key);
 }
 
+// What ovs-ofctl takes beside a match.
+static bool is_flag(const char *text)
+{
+	static const char *const flags[] = {"send_flow_rem", "check_overlap", "reset_counts",
+					    "no_packet_counts", "no_byte_counts"};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (strcmp(text, flags[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int token(struct parse *p, char *text)
 {
 	const struct sw_protocol *known = sw_protocol_find(text);
@@ -217,6 +230,9 @@ static int token(struct parse *p, char *text)
 	if (known)
 		return protocol(p, known);
 	if (!equals) {
+		if (is_flag(text))
+			return sw_fail(p->err, -EINVAL, "%s: rules have no flags (leave it out)",
+				       text);
 		if (sw_field_find(text) || strcmp(text, "in_port") == 0)
 			return sw_fail(p->err, -EINVAL, "%s: a value is missing (write %s=VALUE)",
 				       text, text);

@@ -119,8 +119,8 @@ def test_one_pmd_of_several_by_its_core(start):
         for core in ("0", "1"):
             assert [pmd["core"] for pmd in switch.do(command, "-pmd", core)["pmds"]] == [int(core)]
             assert re.findall(r"core_id (\d+)", switch.command.text(command, "-pmd", core)) == [core]
-    for command in ("pmd-stats-show", "pmd-rxq-show", "pmd-stats-clear"):
-        for wrong in (["-pmd", "7"], ["-pmd"], ["-pmd", "x"], ["-core", "1"]):
+    for command in ("pmd-stats-show", "pmd-rxq-show", "pmd-stats-clear", "pmd-perf-log"):
+        for wrong in (["-pmd", "7"], ["-pmd"], ["-pmd", "x"], ["-core", "1"], ["-nh"]):
             with pytest.raises(Refused):
                 switch.do(command, *wrong)
 

@@ -57,6 +57,21 @@ def test_trace_follows_a_recirculated_packet(switch):
     assert len(switch.do("trace", packet)["passes"]) == 2
 
 
+def test_trace_says_where_a_packet_ends_for_its_ttl(switch):
+    """The megaflow is for all TTLs; this packet has one."""
+    packet = "in_port=1,udp,nw_dst=192.0.2.5,nw_ttl="
+    for ttl, is_end in ((1, True), (2, False)):
+        text = switch.command.text("trace", f"{packet}{ttl}")
+        assert ("dec_ttl is as far as this packet goes" in text) == is_end, text
+        assert "nw_ttl" not in megaflows(text)[0], text
+
+
+def test_trace_is_of_a_packet(switch):
+    for wrong in ("table=3", "cookie=7", "out_port=2"):
+        assert "a packet has none" in switch.command.refused("trace", f"in_port=1,ip,{wrong}")
+    assert " 3. " in switch.command.text("trace", "in_port=1,udp,tp_dst=7,nw_ttl=9,recirc_id=4")
+
+
 def test_trace_of_what_is_dropped(switch):
     text = switch.command.text("trace", "in_port=1,arp")
     assert "drop" in text, text
