@@ -342,7 +342,8 @@ int sw_flow_delete(struct sw_flow_table *table, const struct sw_flow_filter *fil
 	return end(&change, 0, err);
 }
 
-// The rule of this entry as the mod wants it. -EINVAL: its goto_table would lead backwards. -ENOMEM.
+// The rule of this entry as the mod wants it; its actions are the mod's own. -EINVAL: a goto_table
+// would lead backwards.
 static int modified(const struct sw_flow_entry *entry, const struct sw_flow_mod *mod,
 		    struct sw_rule *out_rule, struct sw_error *err)
 {

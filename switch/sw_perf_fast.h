@@ -7,9 +7,10 @@
  * limits and log.n_taken, which are control's). Totals and histograms are the PMD's own; twice a
  * millisecond it publishes them under a sequence word (S1, S2): a copy of control's is whole, so
  * the bins of a histogram add up to the totals beside them. (Under the word all the time they could
- * not be copied from an idle PMD, whose iterations are shorter than the copy.) The histories are rings of items that are proved one by one (R1 to R4). A suspicious
- * iteration is kept with its neighbours in a slot of the log, which control empties (D3, D4); a
- * full log loses the new one, counted. Nobody waits.
+ * not be copied from an idle PMD, whose iterations are shorter than the copy.) The histories are
+ * rings of items that are proved one by one (R1 to R4). A suspicious iteration is kept with its
+ * neighbours in a slot of the log, which control empties (D3, D4); a full log loses the new one,
+ * counted. Nobody waits.
  */
 #pragma once
 

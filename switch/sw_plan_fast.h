@@ -4,8 +4,8 @@
  * A PMD's plan as its poll loop reads it: queues to poll, ports to send to.
  *
  * Built by control (sw_plan_build.c) and constant from its publication on, except for the batches
- * of the outs, the claims and the samples, which say who writes them. Control frees a plan after the PMD has
- * acknowledged the next one (labels P1 to P4, sw_plan.h).
+ * of the outs, the claims and the samples, which say who writes them. Control frees a plan after
+ * the PMD has acknowledged the next one (labels P1 to P4, sw_plan.h).
  */
 #pragma once
 
