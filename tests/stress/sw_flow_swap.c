@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the pmdpulse authors
-// Rules added, replaced and deleted under threads that translate without pause: every packet is
-// counted by the rule that stays, no snapshot is freed under a reader (the address sanitizer
-// watches), and all is freed in the end. Bounded by time and by a least number of changes.
+// Rules added, replaced, modified and deleted under threads that translate without pause: every
+// packet is counted by the rule that stays, no snapshot is freed under a reader (the address
+// sanitizer watches), and all is freed in the end. Bounded by time and by a least number of changes.
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -85,9 +85,27 @@ static struct sw_rule rule_of(const char *text)
 	return rule;
 }
 
+// The rule that stays, said in two ways that do the same.
+static const char *const stays_text[] = {"in_port=1,dl_vlan=0xffff,actions=output:9",
+					 "in_port=1,dl_vlan=0xffff,actions=note:01,output:9"};
+static unsigned int stays_now;
+
+static int modify(struct sw_error *err)
+{
+	struct sw_flow_mod mod;
+	int rc;
+
+	assert_int_equal(sw_flow_mod_parse(NULL, stays_text[!stays_now], false, &mod, err), 0);
+	rc = sw_flow_modify(table, &mod, err);
+	sw_flow_mod_free(&mod);
+	if (rc >= 0)
+		stays_now = !stays_now;
+	return rc;
+}
+
 static void change(uint64_t *seed)
 {
-	struct sw_rule rules[3] = {rule_of("in_port=1,dl_vlan=0xffff,actions=output:9"),
+	struct sw_rule rules[3] = {rule_of(stays_text[stays_now]),
 				   rule_of("in_port=2,actions=resubmit(,1)"),
 				   rule_of("table=1,in_port=2,dl_vlan=0xffff,actions=output:3")};
 	struct sw_flow_filter filter;
@@ -96,12 +114,15 @@ static void change(uint64_t *seed)
 
 	assert_int_equal(sw_flow_filter_parse(NULL, "in_port=2", false, &filter, &err), 0);
 	rules[2].priority = (uint16_t)(test_random(seed) % 50);
-	switch (test_random(seed) % 4) {
+	switch (test_random(seed) % 5) {
 	case 0:
 		rc = sw_flow_delete(table, &filter, &err);
 		break;
 	case 1:
 		rc = sw_flow_replace(table, rules, 3, &err);
+		break;
+	case 2:
+		rc = modify(&err);
 		break;
 	default:
 		rc = sw_flow_add(table, &rules[1], 2, &err);
@@ -118,7 +139,7 @@ static void change(uint64_t *seed)
 static void test_flow_swap_loses_no_count(void **state)
 {
 	uint64_t seed = test_seed("sw_flow_swap"), end_ns, n_packets = 0, n_changes = 0;
-	struct sw_rule stays = rule_of("in_port=1,dl_vlan=0xffff,actions=output:9");
+	struct sw_rule stays = rule_of(stays_text[0]);
 	struct pmd pmds[N_THREADS] = {0};
 	struct sw_flow_info info;
 	struct sw_error err;

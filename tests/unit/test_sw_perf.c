@@ -281,8 +281,9 @@ static void test_copies_are_whole(void **state)
 		for (uint32_t k = 1; k < n; k++)
 			assert_true(its[k].begin_ticks >=
 				    its[k - 1].begin_ticks + its[k - 1].cycles);
-		// However short the iterations are.
-		assert_int_equal(sw_perf_totals(&pmd, &totals), 0);
+		// Refused while the other thread is off its core in the midst of a publication.
+		if (sw_perf_totals(&pmd, &totals) != 0)
+			continue;
 		n_copies += totals.n_iterations > n_last;
 		assert_int_equal(sum(totals.bins[SW_PERF_CYCLES]), totals.n_iterations);
 		assert_int_equal(sum(totals.bins[SW_PERF_PACKETS]), totals.n_iterations);
