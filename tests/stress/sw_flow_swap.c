@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the pmdpulse authors
 // Rules added, replaced, modified and deleted under threads that translate without pause: every
 // packet is counted by the rule that stays, no snapshot is freed under a reader (the address
-// sanitizer watches), and all is freed in the end. Bounded by time and by a least number of changes.
+// sanitizer watches), and all is freed in the end. Bounded by time and a least number of changes.
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
