@@ -12,6 +12,9 @@ struct owner {
 	struct sw_mac_table table;
 	struct sw_mac_counts counts;
 	uint32_t swept_s;
+	uint32_t n_of_port[UINT16_MAX + 1]; // addresses by the port that they were seen on
+	uint16_t most; // the port with the most of them, or one that had until lately
+	uint32_t at;   // where the search for a place to free goes on
 };
 
 static struct owner *owner_of(struct sw_mac_table *table)
@@ -56,35 +59,94 @@ static uint32_t seen_s_of(const struct sw_mac_entry *entry)
 	return atomic_load_explicit(&entry->seen_s, memory_order_relaxed);
 }
 
+static uint32_t port_of(const struct sw_mac_entry *entry)
+{
+	return atomic_load_explicit(&entry->port, memory_order_relaxed);
+}
+
+static uint32_t *n_of(struct owner *owner, const struct sw_mac_entry *entry)
+{
+	return &owner->n_of_port[port_of(entry) & UINT16_MAX];
+}
+
 static void forget(struct owner *owner, struct sw_mac_entry *entry)
 {
 	atomic_store_explicit(&entry->id, SW_MAC_FREE, memory_order_release);
 	owner->counts.n--;
+	--*n_of(owner, entry);
 }
 
-// A place for an address: a free one, or the one that was seen longest ago.
-static struct sw_mac_entry *make_room(struct owner *owner, uint64_t id)
+static void evict(struct owner *owner, struct sw_mac_entry *entry)
+{
+	forget(owner, entry);
+	owner->counts.n_evicted++;
+}
+
+// Rather this one than that: its port has more addresses, or as many and this is older.
+static bool is_worse(struct owner *owner, const struct sw_mac_entry *entry,
+		     const struct sw_mac_entry *than)
+{
+	uint32_t n = *n_of(owner, entry), n_than = *n_of(owner, than);
+
+	return n != n_than ? n > n_than : (int32_t)(seen_s_of(entry) - seen_s_of(than)) < 0;
+}
+
+// The table is full: an address of the port with the most goes, wherever it stands. There is one:
+// the table is not empty, and those of that port will do.
+static void evict_anywhere(struct owner *owner)
+{
+	for (;;) {
+		struct sw_mac_entry *entry = place(&owner->table, owner->at);
+
+		owner->at = (owner->at + 1) % N_PLACES;
+		if (id_of(entry) != SW_MAC_FREE &&
+		    *n_of(owner, entry) >= owner->n_of_port[owner->most]) {
+			evict(owner, entry);
+			return;
+		}
+	}
+}
+
+/*
+ * A place for an address of port: a free one, or that of the port with the most addresses. A flood
+ * of addresses at one port thus takes no place from another, whose hosts would else be flooded for.
+ */
+static struct sw_mac_entry *make_room(struct owner *owner, uint64_t id, uint16_t port)
 {
 	uint32_t hash = sw_mac_hash(id);
-	struct sw_mac_entry *oldest = NULL;
+	struct sw_mac_entry *worst = NULL;
 
 	for (unsigned int i = 0; i < 2 * SW_MAC_WAYS; i++) {
 		struct sw_mac_entry *entry =
 			&owner->table.bucket[sw_mac_bucket(hash, i / SW_MAC_WAYS)][i % SW_MAC_WAYS];
 
 		if (id_of(entry) == SW_MAC_FREE) {
-			if (owner->counts.n < SW_MAC_MAX)
-				return entry;
-			continue;
+			if (owner->counts.n >= SW_MAC_MAX)
+				evict_anywhere(owner);
+			return entry;
 		}
-		if (!oldest || (int32_t)(seen_s_of(entry) - seen_s_of(oldest)) < 0)
-			oldest = entry;
+		if (!worst || is_worse(owner, entry, worst))
+			worst = entry;
 	}
-	if (oldest) {
-		forget(owner, oldest);
-		owner->counts.n_evicted++;
+	if (*n_of(owner, worst) < owner->n_of_port[port])
+		return NULL;
+	evict(owner, worst);
+	return worst;
+}
+
+static void count_more(struct owner *owner, uint16_t port)
+{
+	if (++owner->n_of_port[port] > owner->n_of_port[owner->most])
+		owner->most = port;
+}
+
+// Many may have gone.
+static void find_most(struct owner *owner)
+{
+	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
+		if (owner->n_of_port[i] > owner->n_of_port[owner->most])
+			owner->most = (uint16_t)i;
 	}
-	return oldest; // NULL: the table is full, and no address stands in these buckets
 }
 
 static void learn(struct owner *owner, uint64_t id, uint16_t port, uint32_t now_s)
@@ -94,11 +156,13 @@ static void learn(struct owner *owner, uint64_t id, uint16_t port, uint32_t now_
 
 	if (entry) {
 		owner->counts.n_moved += old_port != port;
+		--*n_of(owner, entry);
+		count_more(owner, port);
 		atomic_store_explicit(&entry->port, port, memory_order_relaxed);
 		atomic_store_explicit(&entry->seen_s, now_s, memory_order_relaxed);
 		return;
 	}
-	entry = make_room(owner, id);
+	entry = make_room(owner, id, port);
 	if (!entry) {
 		owner->counts.n_dropped++;
 		return;
@@ -107,6 +171,7 @@ static void learn(struct owner *owner, uint64_t id, uint16_t port, uint32_t now_
 	atomic_store_explicit(&entry->seen_s, now_s, memory_order_relaxed);
 	atomic_store_explicit(&entry->id, id, memory_order_release); // N1
 	owner->counts.n++;
+	count_more(owner, port);
 	owner->counts.n_learned++;
 }
 
@@ -126,6 +191,7 @@ static void expire(struct owner *owner, uint32_t now_s)
 		forget(owner, entry);
 		owner->counts.n_expired++;
 	}
+	find_most(owner);
 }
 
 void sw_mac_poll(struct sw_mac_table *table, uint32_t now_s)
@@ -146,17 +212,32 @@ void sw_mac_poll(struct sw_mac_table *table, uint32_t now_s)
 	expire(owner, now_s);
 }
 
+// What PMDs asked for before is forgotten, too: a port that has gone must not be learned after it.
+static void drop_requests(struct sw_mac_table *table, uint16_t port)
+{
+	for (uint32_t i = 0; i < SW_MAC_REQUESTS; i++) {
+		struct sw_mac_request *request = &table->request[i];
+		uint64_t id = atomic_load_explicit(&request->id, memory_order_acquire); // N4
+
+		if (id == SW_MAC_FREE || id == SW_MAC_CLAIMED ||
+		    (port && atomic_load_explicit(&request->port, memory_order_relaxed) != port))
+			continue;
+		atomic_store_explicit(&request->id, SW_MAC_FREE, memory_order_release); // N5
+	}
+}
+
 void sw_mac_flush(struct sw_mac_table *table, uint16_t port)
 {
+	drop_requests(table, port);
 	for (uint32_t i = 0; i < N_PLACES; i++) {
 		struct sw_mac_entry *entry = place(table, i);
-		uint32_t at = atomic_load_explicit(&entry->port, memory_order_relaxed);
 
-		if (id_of(entry) == SW_MAC_FREE || (port && at != port))
+		if (id_of(entry) == SW_MAC_FREE || (port && port_of(entry) != port))
 			continue;
 		forget(owner_of(table), entry);
 		owner_of(table)->counts.n_expired++;
 	}
+	find_most(owner_of(table));
 }
 
 void sw_mac_counts(const struct sw_mac_table *table, struct sw_mac_counts *out_counts)

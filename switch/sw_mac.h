@@ -25,7 +25,7 @@ struct sw_mac_counts {
 	uint64_t n_moved;   // to another port
 	uint64_t n_expired; // or gone with their port
 	uint64_t n_evicted; // had to make room
-	uint64_t n_dropped; // requests for whose place there was another
+	uint64_t n_dropped; // requests for whose place there was another, or no room
 };
 
 // NULL without memory.
@@ -39,7 +39,8 @@ void sw_mac_set_aging(struct sw_mac_table *table, uint32_t aging_s);
 // Carry out the requests; forget, once a second, what is too old. Call it some times a second.
 void sw_mac_poll(struct sw_mac_table *table, uint32_t now_s);
 
-// Forget what was seen on a port; 0: all.
+// Forget what was seen on a port, requests included; 0: all. When a port goes, call it after the
+// last PMD has left the port.
 void sw_mac_flush(struct sw_mac_table *table, uint16_t port);
 
 void sw_mac_counts(const struct sw_mac_table *table, struct sw_mac_counts *out_counts);

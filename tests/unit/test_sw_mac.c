@@ -136,6 +136,57 @@ static void test_mac_flood(void **state)
 	assert_true(n_known > 700);
 }
 
+// A flood of addresses from one port leaves those of others alone, and they can still come in.
+static void test_mac_flood_takes_no_place_from_other_ports(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 500; i++) {
+		sw_mac_learn(table, mac_of(1000000 + i), 0, 2, 1000);
+		sw_mac_poll(table, 1000);
+	}
+	for (uint32_t i = 0; i < 8 * SW_MAC_MAX; i++) {
+		sw_mac_learn(table, mac_of(i), 0, 1, 1000);
+		if (i % 64 == 63)
+			sw_mac_poll(table, 1000);
+	}
+	for (uint32_t i = 0; i < 500; i++) {
+		assert_int_equal(sw_mac_lookup(table, mac_of(1000000 + i), 0, 1000), 2);
+		sw_mac_learn(table, mac_of(2000000 + i), 0, 3, 1000);
+		sw_mac_poll(table, 1000);
+		assert_int_equal(sw_mac_lookup(table, mac_of(2000000 + i), 0, 1000), 3);
+	}
+	assert_int_equal(counts_of().n, SW_MAC_MAX);
+	// Those that the flood lost its places to are still there.
+	for (uint32_t i = 0; i < 500; i++) {
+		assert_int_equal(sw_mac_lookup(table, mac_of(1000000 + i), 0, 1000), 2);
+		assert_int_equal(sw_mac_lookup(table, mac_of(2000000 + i), 0, 1000), 3);
+	}
+	// Addresses that move are counted where they are.
+	for (uint32_t i = 0; i < 500; i++) {
+		sw_mac_learn(table, mac_of(1000000 + i), 0, 3, 1001);
+		sw_mac_poll(table, 1001);
+	}
+	sw_mac_flush(table, 1);
+	assert_int_equal(counts_of().n, 1000);
+	sw_mac_flush(table, 3);
+	assert_int_equal(counts_of().n, 0);
+}
+
+// A port goes: what its last packets asked for must not come after it.
+static void test_mac_flush_forgets_requests(void **state)
+{
+	(void)state;
+	sw_mac_learn(table, mac_of(1), 0, 1, 1000);
+	sw_mac_learn(table, mac_of(2), 0, 2, 1000);
+	sw_mac_flush(table, 1);
+	sw_mac_poll(table, 1000);
+	assert_int_equal(sw_mac_lookup(table, mac_of(1), 0, 1000), SW_MAC_UNKNOWN);
+	assert_int_equal(sw_mac_lookup(table, mac_of(2), 0, 1000), 2);
+	sw_mac_learn(table, mac_of(1), 0, 3, 1000); // its place is free for another
+	sw_mac_poll(table, 1000);
+	assert_int_equal(sw_mac_lookup(table, mac_of(1), 0, 1000), 3);
+}
+
 static _Atomic int is_over;
 static _Atomic uint64_t n_found;
 
@@ -191,6 +242,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_mac_flush_of_a_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mac_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mac_flood_takes_no_place_from_other_ports,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mac_flush_forgets_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mac_readers_never_see_a_torn_entry, setup,
 						teardown),
 	};
