@@ -131,18 +131,19 @@ static int exchange(struct cli *cli, const char *suffix, const char *command, in
 {
 	uint64_t deadline_ms = now_ms() + cli->timeout_s * UINT64_C(1000);
 	const unsigned char *text;
-	char *line = NULL;
 	yajl_gen gen;
 	size_t len;
+	char *line;
 	int rc, fd = connect_to(cli, suffix, path, path_size);
 
 	if (fd < 0)
 		return fd;
 	gen = make_request(command, argc, argv);
 	yajl_gen_get_buf(gen, &text, &len);
-	if (send_all(fd, (const char *)text, len, deadline_ms) &&
-	    send_all(fd, "\n", 1, deadline_ms))
-		line = receive_line(fd, deadline_ms);
+	if (send_all(fd, (const char *)text, len, deadline_ms))
+		send_all(fd, "\n", 1, deadline_ms);
+	// Also when not all was taken: the reply then says why.
+	line = receive_line(fd, deadline_ms);
 	yajl_gen_free(gen);
 	close(fd);
 	if (line == NULL)

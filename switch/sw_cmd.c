@@ -11,7 +11,10 @@
 #include "pmdp_abi.h"
 #include "pmdp_json.h"
 #include "sw_cmd_impl.h"
+#include "sw_ctl.h"
 #include "sw_switch.h"
+
+#define SW_CMD_REST_BYTES 65536 // of a reply, behind its last item
 
 enum kind {
 	CHANGES, // something; its reply is null
@@ -97,6 +100,19 @@ static int list_commands(const struct sw_cmd_call *call, struct sw_error *err)
 	}
 	yajl_gen_array_close(call->gen);
 	return 0;
+}
+
+int sw_cmd_check_length(const struct sw_cmd_call *call, struct sw_error *err)
+{
+	const unsigned char *text;
+	size_t len;
+
+	if (yajl_gen_get_buf(call->gen, &text, &len) == yajl_gen_status_ok &&
+	    len <= SW_CTL_MAX_REPLY_BYTES - SW_CMD_REST_BYTES)
+		return 0;
+	return sw_fail(err, -EMSGSIZE,
+		       "the reply would be longer than %u bytes: ask for less (give a match)",
+		       SW_CTL_MAX_REPLY_BYTES);
 }
 
 static const struct command *find(const char *name)

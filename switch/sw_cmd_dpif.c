@@ -95,6 +95,7 @@ int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_f
 {
 	struct sw_pmd *pmd = NULL;
 	struct sw_mega_copy flow;
+	int rc = 0;
 
 	if (!filter->is_any_table || filter->cookie_mask != 0 || filter->out_port != 0)
 		return sw_fail(err, -EINVAL,
@@ -103,16 +104,18 @@ int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_f
 	yajl_gen_map_open(call->gen);
 	pmdp_json_key(call->gen, "megaflows");
 	yajl_gen_array_open(call->gen);
-	while ((pmd = sw_pmd_next(call->sw, pmd)) != NULL) {
+	while (rc == 0 && (pmd = sw_pmd_next(call->sw, pmd)) != NULL) {
 		uint64_t now_ticks = call->sw->tsc_hz != 0 ? rte_rdtsc() : pmdp_mono_now_ns();
 
-		for (uint32_t i = 0; i < sw_pipe_n_places(pmd->pipe); i++) {
-			if (sw_pipe_read(pmd->pipe, i, now_ticks, &flow) &&
-			    sw_flow_filter_meets(filter, &flow.key, &flow.mask))
-				megaflow(call, pmd, now_ticks, &flow);
+		for (uint32_t i = 0; i < sw_pipe_n_places(pmd->pipe) && rc == 0; i++) {
+			if (!sw_pipe_read(pmd->pipe, i, now_ticks, &flow) ||
+			    !sw_flow_filter_meets(filter, &flow.key, &flow.mask))
+				continue;
+			megaflow(call, pmd, now_ticks, &flow);
+			rc = sw_cmd_check_length(call, err);
 		}
 	}
 	yajl_gen_array_close(call->gen);
 	yajl_gen_map_close(call->gen);
-	return 0;
+	return rc;
 }

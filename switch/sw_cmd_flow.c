@@ -165,14 +165,16 @@ int sw_cmd_dump_flows(const struct sw_cmd_call *call, struct sw_error *err)
 	yajl_gen_map_open(call->gen);
 	pmdp_json_key(call->gen, "flows");
 	yajl_gen_array_open(call->gen);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		struct sw_flow_info info;
 
 		sw_flow_get(call->sw->flows, i, &info);
-		if (sw_flow_filter_matches(&filter, info.rule))
-			flow(call->gen, &info, now_ns);
+		if (!sw_flow_filter_matches(&filter, info.rule))
+			continue;
+		flow(call->gen, &info, now_ns);
+		rc = sw_cmd_check_length(call, err);
 	}
 	yajl_gen_array_close(call->gen);
 	yajl_gen_map_close(call->gen);
-	return 0;
+	return rc;
 }

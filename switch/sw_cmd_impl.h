@@ -39,6 +39,9 @@ int sw_cmd_dpif_impl_set(const struct sw_cmd_call *call, struct sw_error *err);
 int sw_cmd_dump_megaflows(const struct sw_cmd_call *call, const struct sw_flow_filter *filter,
 			  struct sw_error *err);
 
+// -EMSGSIZE: the reply has become longer than one may be. Asked for at each item of a long list.
+int sw_cmd_check_length(const struct sw_cmd_call *call, struct sw_error *err);
+
 // The number behind option *i; *i is then the number's place. -EINVAL.
 int sw_cmd_number(const struct sw_cmd_call *call, int *i, uint32_t max, uint32_t *out,
 		  struct sw_error *err);

@@ -122,7 +122,8 @@ static bool refuse_line(struct sw_ctl_client *client)
 {
 	char text[96];
 
-	snprintf(text, sizeof(text), "a request is one line of at most %u bytes",
+	snprintf(text, sizeof(text),
+		 "a request is one line of at most %u bytes (give a long file in parts)",
 		 SW_CTL_MAX_LINE_BYTES);
 	client->is_ended = true;
 	client->in_len = client->in_seen = 0;

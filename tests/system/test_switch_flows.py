@@ -247,6 +247,14 @@ def test_start_up_file_reads_rule_files(start, folder):
     assert len(switch.flows()) == 2
 
 
+def test_a_file_that_is_too_long_is_refused_with_the_reason(start, folder):
+    path = os.path.join(folder, "rules")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"# {'x' * 1000}\n" * 17000)
+    switch = start()
+    assert "at most 16777216 bytes (give a long file in parts)" in switch.command.refused("add-flows", path)
+
+
 def test_many_and_lazy_clients(start):
     switch = start()
     lazy = []

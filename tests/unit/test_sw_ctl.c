@@ -366,6 +366,41 @@ static void test_ctl_long_request_and_reply(void **state)
 	serve();
 }
 
+// A dump beyond the bound of replies says so, and a part of it comes.
+static void test_ctl_reply_that_is_too_long(void **state)
+{
+	enum {
+		RULES = 20000,
+		NOTES = 20
+	};
+	struct sw_rule *rules = calloc(RULES, sizeof(*rules));
+	char text[SW_FLOW_TEXT_BYTES] = "priority=1,in_port=1,actions=", line[16384];
+	size_t len = strlen(text);
+	struct sw_error err;
+	int fd = dial();
+
+	(void)state;
+	for (unsigned int i = 0; i < NOTES; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "note:%064u,", 11);
+	assert_int_equal(sw_rule_parse(NULL, text, &rules[0], &err), 0);
+	for (unsigned int i = 1; i < RULES; i++) {
+		rules[i] = rules[0];
+		rules[i].priority = (uint16_t)(i + 1);
+	}
+	assert_int_equal(sw_flow_replace(sw->flows, rules, RULES, &err), 0);
+	ask(fd, "{\"id\":1,\"cmd\":\"dump-flows\"}\n");
+	expect_error(fd, "ask for less (give a match)");
+	sw_rule_free(&rules[0]);
+	assert_int_equal(sw_rule_parse(NULL, "table=7,actions=drop", &rules[0], &err), 0);
+	assert_int_equal(sw_flow_add(sw->flows, rules, 1, &err), 0);
+	ask(fd, "{\"id\":2,\"cmd\":\"dump-flows\",\"args\":[\"table=7\"]}\n");
+	assert_true(hear(fd, line, sizeof(line)));
+	assert_non_null(strstr(line, "\"ok\":true"));
+	free(rules);
+	close(fd);
+	serve();
+}
+
 static void test_ctl_socket_file(void **state)
 {
 	struct sw_ctl *second = NULL;
@@ -446,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_ctl_client_that_leaves),
 		cmocka_unit_test(test_ctl_more_clients_than_places),
 		cmocka_unit_test(test_ctl_long_request_and_reply),
+		cmocka_unit_test(test_ctl_reply_that_is_too_long),
 		cmocka_unit_test(test_ctl_socket_file),
 		cmocka_unit_test(test_ctl_takes_over_from_a_dead_one),
 		cmocka_unit_test(test_ctl_removes_only_its_own_socket),
