@@ -21,6 +21,7 @@
 #define PROTO_ICMP 1
 #define PROTO_TCP 6
 #define PROTO_UDP 17
+#define PROTO_ROUTING 43
 #define PROTO_FRAGMENT 44
 #define PROTO_AH 51
 #define PROTO_ICMP6 58
@@ -31,7 +32,7 @@
 #define AT(field) offsetof(struct sw_key, field)
 
 // Extraction has walked the chain before, so that it holds and ends.
-static uint32_t ip6_l4(const uint8_t *frame, uint32_t l3, uint8_t proto)
+static uint32_t ip6_l4(const uint8_t *frame, uint32_t l3, uint8_t proto, bool *out_is_routed)
 {
 	uint32_t at = l3 + IP6_BYTES;
 	uint8_t next = frame[l3 + 6];
@@ -43,6 +44,8 @@ static uint32_t ip6_l4(const uint8_t *frame, uint32_t l3, uint8_t proto)
 			bytes = 8;
 		else if (next == PROTO_AH)
 			bytes = ((uint32_t)frame[at + 1] + 2) * 4;
+		else if (next == PROTO_ROUTING)
+			*out_is_routed |= frame[at + 3] != 0; // segments left
 		next = frame[at];
 		at += bytes;
 	}
@@ -74,7 +77,7 @@ void sw_edit_find(const struct rte_mbuf *mbuf, struct sw_headers *out_headers)
 	if (key.dl_type == TYPE_IP4)
 		to->l4 = to->l3 + (frame[to->l3] & 0x0f) * 4u;
 	else if (key.dl_type == TYPE_IP6)
-		to->l4 = ip6_l4(frame, to->l3, key.nw_proto);
+		to->l4 = ip6_l4(frame, to->l3, key.nw_proto, &to->is_routed);
 }
 
 static void put(uint8_t *to, const uint8_t *value, const uint8_t *mask, uint32_t n)
@@ -206,7 +209,9 @@ static void set_ip6(uint8_t *frame, const struct sw_headers *headers, const stru
 	case AT(ipv6_dst):
 		before = rte_raw_cksum(l3 + 8, 32);
 		put(l3 + 8 + (act->offset - AT(ipv6_src)), act->value, act->mask, act->n_bytes);
-		adjust_l4(frame, headers, before, rte_raw_cksum(l3 + 8, 32), true);
+		// L4 covers the final destination, which is not this one where others come first.
+		if (act->offset == AT(ipv6_src) || !headers->is_routed)
+			adjust_l4(frame, headers, before, rte_raw_cksum(l3 + 8, 32), true);
 		break;
 	default:
 		break;

@@ -23,6 +23,7 @@ struct sw_headers {
 	uint8_t nw_proto;
 	uint8_t nw_frag;
 	uint8_t n_tags;
+	bool is_routed; // the IPv6 packet has further stations before its destination
 };
 
 void sw_edit_find(const struct rte_mbuf *mbuf, struct sw_headers *out_headers);

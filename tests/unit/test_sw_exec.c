@@ -87,6 +87,63 @@ static void test_set_a_part_of_an_address(void **state)
 	check_sums(bed.sent[1], 14);
 }
 
+// UDP over IPv6 behind a routing header, its sum right for the final destination.
+static struct bed_frame routed_udp(uint8_t segments_left)
+{
+	static const uint8_t head[] = {2, 0,    0,    0,    0, 2, 2, 0, 0,  0,  0,
+				       1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 40, 43, 64};
+	struct bed_frame frame = {.len = 14 + 40 + 24 + 16};
+	uint8_t *routing = frame.bytes + 54, *udp = frame.bytes + 78;
+
+	memcpy(frame.bytes, head, sizeof(head));
+	memset(frame.bytes + 22, 0xa1, 16);
+	memset(frame.bytes + 38, segments_left ? 0xb2 : 0xc3, 16);
+	routing[0] = 17;
+	routing[1] = 2;
+	routing[3] = segments_left;
+	memset(routing + 8, segments_left ? 0xc3 : 0xb2, 16);
+	memcpy(udp, "\x03\xe8\0\x3f\0\x10\0\0payload.", 16);
+	return frame;
+}
+
+static uint16_t routed_udp_sum(const struct bed_frame *frame, uint8_t dst)
+{
+	struct rte_ipv6_hdr pseudo = {.payload_len = RTE_BE16(16), .proto = 17};
+	struct rte_udp_hdr udp[2]; // and the payload
+
+	memcpy(udp, frame->bytes + 78, sizeof(udp));
+	udp->dgram_cksum = 0;
+	memcpy(pseudo.src_addr, frame->bytes + 22, 16);
+	memset(pseudo.dst_addr, dst, 16);
+	return rte_ipv6_udptcp_cksum(&pseudo, udp);
+}
+
+// The destination that is written where stations are left is not the one that UDP covers.
+static void test_set_addresses_before_a_routing_header(void **state)
+{
+	static const char *const addresses[] = {
+		"in_port=1,udp6,actions=set_field:5555:5555:5555:5555:5555:5555:5555:5555->"
+		"ipv6_src,set_field:6666:6666:6666:6666:6666:6666:6666:6666->ipv6_dst,output:2",
+		NULL};
+
+	(void)state;
+	bed_add_flows(addresses);
+	for (uint8_t left = 0; left <= 1; left++) {
+		struct bed_frame frame = routed_udp(left);
+		uint16_t sum = routed_udp_sum(&frame, 0xc3), sent;
+
+		memcpy(frame.bytes + 84, &sum, 2);
+		bed_give(0, frame.bytes, frame.len);
+		bed_poll();
+		assert_int_equal(bed.n_sent[1], left + 1);
+		frame = bed.sent[1][left];
+		assert_int_equal(frame.bytes[22], 0x55);
+		assert_int_equal(frame.bytes[38], 0x66);
+		memcpy(&sent, frame.bytes + 84, 2);
+		assert_int_equal(sent, routed_udp_sum(&frame, left ? 0xc3 : 0x66));
+	}
+}
+
 static void test_headers_in_two_segments(void **state)
 {
 	struct bed_frame frame = bed_udp(1, 1000);
@@ -312,6 +369,7 @@ int main(void)
 		TEST(test_set_addresses_and_ports),
 		TEST(test_set_keeps_an_absent_udp_checksum),
 		TEST(test_set_a_part_of_an_address),
+		TEST(test_set_addresses_before_a_routing_header),
 		TEST(test_headers_in_two_segments),
 		TEST(test_dec_ttl),
 		TEST(test_tags),
