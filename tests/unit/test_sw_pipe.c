@@ -423,6 +423,11 @@ static void test_flow_limit(void **state)
 	assert_int_equal(bed.n[PMDP_C_FLOW_LIMIT_HITS], 4);
 	bed_sweep();
 	assert_int_equal(bed_rule_packets("in_port=1"), 8);
+	// A lower limit holds for flows that are there, too.
+	bed.run.plan->flow_limit = 1;
+	bed_sweep();
+	assert_int_equal(bed.n[PMDP_C_MEGAFLOWS], 1);
+	assert_int_equal(bed_rule_packets("in_port=1"), 8);
 }
 
 // A port in the place of another one has none of its flows.
