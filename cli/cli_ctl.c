@@ -2,10 +2,12 @@
 // Copyright (c) 2026 the pmdpulse authors
 // Client of the control sockets: one request a line, one reply a line.
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -39,7 +41,22 @@ static bool wait_for(int fd, short events, uint64_t deadline_ms)
 	}
 }
 
-static int connect_to(const struct cli *cli, const char *suffix, char *path, size_t size)
+// Waits when too many others wait to be let in. 0 or -errno.
+static int connect_until(int fd, const struct sockaddr_un *address, uint64_t deadline_ms)
+{
+	uint64_t now = now_ms(), left_ms = deadline_ms > now ? deadline_ms - now : 1;
+	const struct timeval limit = {.tv_sec = (time_t)(left_ms / 1000),
+				      .tv_usec = (suseconds_t)(left_ms % 1000 * 1000)};
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int connect_to(const struct cli *cli, const char *suffix, uint64_t deadline_ms, char *path,
+		      size_t size)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, rc = pmdp_path(cli->rundir, cli->instance, suffix, path, size);
@@ -49,11 +66,11 @@ static int connect_to(const struct cli *cli, const char *suffix, char *path, siz
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		rc = -errno;
+	rc = connect_until(fd, &address, deadline_ms);
+	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
@@ -134,7 +151,7 @@ static int exchange(struct cli *cli, const char *suffix, const char *command, in
 	yajl_gen gen;
 	size_t len;
 	char *line;
-	int rc, fd = connect_to(cli, suffix, path, path_size);
+	int rc, fd = connect_to(cli, suffix, deadline_ms, path, path_size);
 
 	if (fd < 0)
 		return fd;

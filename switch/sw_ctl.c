@@ -85,7 +85,7 @@ static int bind_and_listen(struct sw_ctl *ctl, struct sw_error *err)
 			       temporary.sun_path, strerror(-rc));
 	}
 	rc = own(ctl, temporary.sun_path);
-	if (rc == 0 && (listen(ctl->listen_fd, SW_CTL_MAX_CLIENTS) < 0 ||
+	if (rc == 0 && (listen(ctl->listen_fd, SOMAXCONN) < 0 ||
 			rename(temporary.sun_path, path) < 0 || stat(path, &file) < 0))
 		rc = -errno;
 	if (rc < 0) {
@@ -159,30 +159,31 @@ int sw_ctl_fd(const struct sw_ctl *ctl)
 }
 
 // A free place, or that of the client that has been silent longest: one that does not read, or
-// idles.
-static int place(struct sw_ctl *ctl)
+// idles. -1: none is silent, all have something to be served first.
+static int place(const struct sw_ctl *ctl)
 {
-	int oldest = 0;
+	int oldest = -1;
 
 	for (int i = 0; i < SW_CTL_MAX_CLIENTS; i++) {
 		if (ctl->clients[i].fd < 0)
 			return i;
-		if (ctl->clients[i].active_ns < ctl->clients[oldest].active_ns)
+		if ((oldest < 0 || ctl->clients[i].active_ns < ctl->clients[oldest].active_ns) &&
+		    sw_ctl_client_is_silent(&ctl->clients[i]))
 			oldest = i;
 	}
-	sw_ctl_client_close(&ctl->clients[oldest]);
 	return oldest;
 }
 
 static void accept_all(struct sw_ctl *ctl)
 {
 	for (int n = 0; n < SW_CTL_MAX_CLIENTS; n++) {
-		int fd = accept4(ctl->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		int i;
+		int i = place(ctl);
+		int fd = i < 0 ? -1
+			       : accept4(ctl->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
-		i = place(ctl);
+		sw_ctl_client_close(&ctl->clients[i]);
 		sw_ctl_client_open(&ctl->clients[i], fd, pmdp_mono_now_ns());
 		if (watch(ctl, EPOLL_CTL_ADD, fd, EPOLLIN, (uint32_t)i) < 0)
 			sw_ctl_client_close(&ctl->clients[i]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -159,6 +160,16 @@ bool sw_ctl_client_serve(struct sw_ctl_client *client, struct sw_switch *sw,
 			return !client->is_ended;
 		}
 	}
+}
+
+bool sw_ctl_client_is_silent(const struct sw_ctl_client *client)
+{
+	int n_unread = 0;
+
+	if (has_output(client))
+		return true;
+	return client->in_seen == client->in_len &&
+	       (client->is_ended || ioctl(client->fd, FIONREAD, &n_unread) < 0 || n_unread == 0);
 }
 
 uint32_t sw_ctl_client_events(const struct sw_ctl_client *client)

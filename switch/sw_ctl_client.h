@@ -32,5 +32,8 @@ void sw_ctl_client_close(struct sw_ctl_client *client);
 bool sw_ctl_client_serve(struct sw_ctl_client *client, struct sw_switch *sw,
 			 unsigned int max_requests, uint64_t now_ns);
 
+// The server waits for it, and nothing of it waits for the server.
+bool sw_ctl_client_is_silent(const struct sw_ctl_client *client);
+
 // What to wait for (EPOLLIN, EPOLLOUT); 0: nothing, a whole request waits in the buffer.
 uint32_t sw_ctl_client_events(const struct sw_ctl_client *client);

@@ -318,6 +318,24 @@ static void test_ctl_more_clients_than_places(void **state)
 	serve();
 }
 
+// They come at once, while the server is busy: nobody whose request waits is closed for another.
+static void test_ctl_many_clients_at_once(void **state)
+{
+	static const char request[] = "{\"id\":1,\"cmd\":\"del-flows\"}\n";
+	int fds[4 * SW_CTL_MAX_CLIENTS];
+
+	(void)state;
+	for (size_t i = 0; i < N(fds); i++) {
+		fds[i] = dial();
+		assert_int_equal(send(fds[i], request, strlen(request), 0), strlen(request));
+	}
+	for (size_t i = 0; i < N(fds); i++)
+		expect(fds[i], "{\"id\":1,\"ok\":true,\"data\":null}");
+	for (size_t i = 0; i < N(fds); i++)
+		close(fds[i]);
+	serve();
+}
+
 // A line that is too long to be read byte by byte.
 static size_t hear_long(int fd, char *out, size_t size)
 {
@@ -480,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_ctl_half_closed_client_gets_its_replies),
 		cmocka_unit_test(test_ctl_client_that_leaves),
 		cmocka_unit_test(test_ctl_more_clients_than_places),
+		cmocka_unit_test(test_ctl_many_clients_at_once),
 		cmocka_unit_test(test_ctl_long_request_and_reply),
 		cmocka_unit_test(test_ctl_reply_that_is_too_long),
 		cmocka_unit_test(test_ctl_socket_file),
