@@ -8,8 +8,8 @@ switch_hooks := $(BUILD)/tests/pmdpulse-switch-hooks
 objects += $(switch_objects) $(switch_hooks_objects)
 programs += $(BUILD)/pmdpulse-switch
 
-switch_cppflags = $(DPDK_CFLAGS) $(SYSTEMD_CFLAGS) $(YAJL_CFLAGS)
-switch_libs = $(DPDK_LIBS) $(SYSTEMD_LIBS) $(YAJL_LIBS) -lm
+switch_cppflags = $(DPDK_CFLAGS) $(PCAP_CFLAGS) $(SYSTEMD_CFLAGS) $(YAJL_CFLAGS)
+switch_libs = $(DPDK_LIBS) $(PCAP_LIBS) $(SYSTEMD_LIBS) $(YAJL_LIBS) -lm
 
 $(O)/switch/%.o $(BUILD)/lint/switch/%: ROOM_CPPFLAGS = $(switch_cppflags)
 $(O)/switch-hooks/%.o: ROOM_CPPFLAGS = $(switch_cppflags) -DPMDP_TEST_HOOKS

@@ -10,6 +10,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
+#include "sw_capture.h"
 #include "sw_log.h"
 #include "sw_pool.h"
 #include "sw_switch.h"
@@ -61,6 +62,9 @@ int sw_device_attach(struct sw_switch *sw, struct sw_port *port, struct sw_error
 	int rc;
 
 	device_name(devargs, name, sizeof(name));
+	rc = sw_capture_check(port->conf.name, devargs, err);
+	if (rc != 0)
+		return rc;
 	if (rte_eth_dev_get_port_by_name(name, &port->port_id) != 0) {
 		rc = rte_dev_probe(devargs);
 		if (rc == 0)

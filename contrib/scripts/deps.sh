@@ -8,7 +8,7 @@ set -eu
 
 packages() {
 	case $1 in
-	build) echo autoconf gcc libc6-dev pkg-config libdpdk-dev libyajl-dev libsystemd-dev \
+	build) echo autoconf gcc libc6-dev pkg-config libdpdk-dev libpcap-dev libyajl-dev libsystemd-dev \
 		libdw-dev libelf-dev collectd-dev libcurl4-openssl-dev ;;
 	run) echo collectd-core libmicrohttpd12 libprotobuf-c1 procps python3 ;;
 	test) echo libcmocka-dev python3 python3-pytest python3-jsonschema python3-scapy \

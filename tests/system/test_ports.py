@@ -204,6 +204,19 @@ def test_capture_larger_than_the_shared_pool(start_switch, ask, folder):
     assert port(ask, "p1")["rx_nombuf"] <= 1  # its reader tells the end of the file so
 
 
+@pytest.mark.parametrize("records", [b"", struct.pack("<IIII", 0, 0, 60, 60) + bytes(59)], ids=["none", "cut"])
+def test_capture_without_a_frame_is_not_replayed(start_switch, ask, refused, folder, records):
+    path = os.path.join(folder, "empty.pcap")
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + records)
+    start_switch(lines=NULL_PORTS)
+    error, _ = refused("add-port", "p3", f"net_pcap3,rx_pcap={path},infinite_rx=1")
+    assert "p3" in error and "holds no whole frame" in error
+    ask("add-port", "p3", f"net_pcap3,rx_pcap={path}")  # once is nothing, and harms nobody
+    before = port(ask, "p2")["tx_packets"]
+    wait_for(lambda: port(ask, "p2")["tx_packets"] > before + 100000, what="other ports to forward on")
+
+
 def test_ordinary_user_without_hugepages(need_root, rundir, folder, processes):
     """Gets a switch, and is told what the kernel did not allow."""
     prefix = ordinary_user()
