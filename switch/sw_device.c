@@ -9,8 +9,9 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
 
-#include "sw_capture.h"
+#include "sw_devargs.h"
 #include "sw_log.h"
 #include "sw_pool.h"
 #include "sw_switch.h"
@@ -27,6 +28,12 @@ static struct sw_port *user_of(struct sw_switch *sw, uint16_t port_id, const str
 		if (port != self && port->port_id == port_id)
 			return port;
 	return NULL;
+}
+
+// 0: as by default.
+static uint32_t longest_frame(const struct sw_port *port)
+{
+	return port->conf.mtu != 0 ? port->conf.mtu + SW_FRAME_OVERHEAD : 0;
 }
 
 // Up to the first comma: the device's name on its bus.
@@ -62,7 +69,8 @@ int sw_device_attach(struct sw_switch *sw, struct sw_port *port, struct sw_error
 	int rc;
 
 	device_name(devargs, name, sizeof(name));
-	rc = sw_capture_check(port->conf.name, devargs, err);
+	rc = sw_devargs_check(port->conf.name, devargs,
+			      RTE_MAX(longest_frame(port), RTE_MBUF_DEFAULT_DATAROOM), err);
 	if (rc != 0)
 		return rc;
 	if (rte_eth_dev_get_port_by_name(name, &port->port_id) != 0) {
@@ -231,7 +239,7 @@ static int set_mtu(struct sw_port *port, struct sw_error *err)
 int sw_device_start(struct sw_switch *sw, struct sw_port *port, uint32_t n_pmds,
 		    struct sw_error *err)
 {
-	uint32_t data_bytes = port->conf.mtu != 0 ? port->conf.mtu + SW_FRAME_OVERHEAD : 0;
+	uint32_t data_bytes = longest_frame(port);
 	struct rte_eth_dev_info info;
 	int rc = rte_eth_dev_info_get(port->port_id, &info);
 

@@ -12,7 +12,7 @@ struct sw_switch;
 
 /*
  * Find or probe the device of port->conf.devargs; sets port_id, is_probed, driver.
- * -ENODEV, -EEXIST (another port of ours has it), -EINVAL (sw_capture.h), or the bus's error.
+ * -ENODEV, -EEXIST (another port of ours has it), -EINVAL (sw_devargs.h), or the bus's error.
  */
 int sw_device_attach(struct sw_switch *sw, struct sw_port *port, struct sw_error *err);
 // Close and, if we probed it, remove it.

@@ -181,6 +181,10 @@ def test_thread_that_has_ended_is_named(start_switch, refused):
     (("p9", "net_null7", "n_rxq=65"), "1 to 64"),
     (("p9", "net_null7", "colour=red"), "ofport, n_rxq"),
     (("p9", "net_pcap7,rx_pcap=/nonexistent"), "/nonexistent"),
+    (("p9", "class=eth"), "class=eth"),
+    (("p9", "bus=vdev,name=net_null7"), "bus=vdev"),
+    (("p9", "net_null7,size=70000,copy=1"), "buffer of 2048 bytes"),
+    (("p9", "net_null7,size=9000", "mtu=8900"), "buffer of 8922 bytes"),
 ])
 def test_refused_ports_name_the_reason(start_switch, ask, refused, words, named):
     start_switch(lines=NULL_PORTS)
