@@ -167,7 +167,7 @@ static int table(struct parse *p, const char *action, const char *text, uint8_t 
 {
 	uint64_t n;
 
-	if (!sw_number(text, SW_N_TABLES - 1, &n))
+	if (!sw_decimal(text, SW_N_TABLES - 1, &n))
 		return sw_fail(p->err, -EINVAL, "%s: table \"%.40s\" must be 0 to %u", action, text,
 			       SW_N_TABLES - 1);
 	*out_table = (uint8_t)n;
@@ -311,7 +311,7 @@ static int action(struct parse *p, char *name, char how, char *text, struct sw_r
 
 	if (!how && plain(p, name, act) == 0)
 		return 0;
-	if (!how && (sw_number(name, UINT64_MAX, &n) || *name == '"' ||
+	if (!how && (sw_decimal(name, UINT64_MAX, &n) || *name == '"' ||
 		     (p->parser && p->parser->resolve &&
 		      p->parser->resolve(p->parser->resolve_ctx, name) > 0))) {
 		act->type = SW_RULE_OUTPUT;

@@ -84,6 +84,8 @@ int sw_field_format_set(const struct sw_field *field, const uint8_t *value, cons
 
 // A whole string as an unsigned number: decimal, 0x or 0.
 bool sw_number(const char *text, uint64_t max, uint64_t *out_value);
+// The same of a port or table, which ovs-ofctl reads as decimal alone: 010 is 10.
+bool sw_decimal(const char *text, uint64_t max, uint64_t *out_value);
 
 #define SW_FIELD_MAX_BYTES 16
 

@@ -32,7 +32,7 @@ int sw_parse_port(const struct sw_rule_parser *parser, const char *field, char *
 	uint64_t n;
 	int rc;
 
-	if (sw_number(text, UINT64_MAX, &n)) {
+	if (sw_decimal(text, UINT64_MAX, &n)) {
 		if (n == 0 || n > SW_OFPORT_MAX)
 			return sw_fail(err, -EINVAL, "%s=%s: a port number is 1 to %u", field, text,
 				       SW_OFPORT_MAX);
@@ -172,7 +172,7 @@ static int number_value(struct parse *p, const char *key, const char *value)
 		p->rule.priority = (uint16_t)n;
 		p->has_priority = true;
 	} else if (strcmp(key, "table") == 0) {
-		if (!sw_number(value, SW_N_TABLES - 1, &n))
+		if (!sw_decimal(value, SW_N_TABLES - 1, &n))
 			return sw_fail(p->err, -EINVAL, "table=%s: tables are 0 to %u", value,
 				       SW_N_TABLES - 1);
 		p->rule.table = (uint8_t)n;

@@ -9,15 +9,25 @@
 
 #include "sw_flow_field.h"
 
-bool sw_number(const char *text, uint64_t max, uint64_t *out_value)
+static bool number(const char *text, int base, uint64_t max, uint64_t *out_value)
 {
 	char *end;
 
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*out_value = strtoull(text, &end, 0);
+	*out_value = strtoull(text, &end, base);
 	return errno == 0 && *end == 0 && *out_value <= max;
+}
+
+bool sw_number(const char *text, uint64_t max, uint64_t *out_value)
+{
+	return number(text, 0, max, out_value);
+}
+
+bool sw_decimal(const char *text, uint64_t max, uint64_t *out_value)
+{
+	return number(text, 10, max, out_value);
 }
 
 static void put_big_endian(uint64_t value, uint8_t n_bytes, uint8_t *out)

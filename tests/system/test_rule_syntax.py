@@ -121,11 +121,18 @@ def test_other_names_of_an_action_mean_the_same():
         assert dump.endswith(f"actions={dumped}"), dump
 
 
+def test_ports_and_tables_are_decimal(folder):
+    lines = ["table=010,in_port=010,actions=output:011,resubmit(012,013),resubmit:014,goto_table:015"]
+    dumps = dumped_by_us(lines)
+    assert understood_by_ovs(lines, folder, "written") == understood_by_ovs(dumps, folder, "dumped")
+
+
 REFUSED = [
     "ip,nw_dst=1.2.3.4/33,actions=drop", "dl_type=0x800/0xff,actions=drop", "tcp,tp_dst=70000,actions=drop",
     "priority=65536,actions=drop", "actions=set_field:1.2.3.4->nw_src", "tcp,actions=set_field:2->tcp_flags",
     "actions=output(port=1,max_len=13)", "actions=push_vlan:0x9100", "actions=1,drop",
     "table=3,actions=goto_table:2", "actions=goto_table:1,2", "actions=resubmit", "actions=frob",
+    "table=0x1,actions=drop", "in_port=0x1,actions=drop", "actions=output:0x1", "actions=goto_table:0x1",
     "dl_src=1:2:3,actions=drop", "in_port=1", "tcp,tcp_flags=+foo,actions=drop", "udp,actions=set_field:5->tcp_dst"]
 
 
