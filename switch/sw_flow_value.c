@@ -280,6 +280,9 @@ int sw_field_parse(const struct sw_field *field, const char *text, uint8_t *out_
 		whole(field, mask);
 		if (slash)
 			is_good = is_good && one(field, true, slash + 1, mask);
+		if (field->type ==
+		    SW_FIELD_FLAGS) // the others are no flags, nor a match of ovs-ofctl
+			mask[0] &= 0x0f;
 	}
 	if (!is_good)
 		return wrong(field, text, expected(field), err);

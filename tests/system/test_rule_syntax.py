@@ -24,7 +24,7 @@ BY_PROTOCOL = {
     "": {},
     "ip": {"nw_src": IP4, "nw_dst": IP4, "nw_proto": ["47"], **IP},
     "tcp": {"nw_src": IP4, "nw_dst": IP4, "tp_src": PORTS, "tcp_dst": PORTS,
-            "tcp_flags": ["+syn-ack", "+fin+ns", "-rst"], **IP},
+            "tcp_flags": ["+syn-ack", "+fin+ns", "-rst", "0x2", "0xfff"], **IP},
     "udp": {"nw_dst": IP4, "udp_src": PORTS, "tp_dst": PORTS, **IP},
     "sctp": {"tp_dst": PORTS, **IP},
     "icmp": {"icmp_type": ["8"], "icmp_code": ["0"], **IP},

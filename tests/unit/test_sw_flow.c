@@ -88,6 +88,8 @@ static void test_flow_good(void **state)
 		 "priority=32768,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00 actions=drop"},
 		{"tcp,tcp_flags=+syn-ack,actions=drop",
 		 "priority=32768,tcp,tcp_flags=+syn-ack actions=drop"},
+		{"tcp,tcp_flags=0x2,actions=drop",
+		 "priority=32768,tcp,tcp_flags=0x002/0xfff actions=drop"},
 		{"tcp,tcp_flags=0x2/0x12,actions=drop",
 		 "priority=32768,tcp,tcp_flags=+syn-ack actions=drop"},
 		{"dl_type=0x5ff,actions=drop", "priority=32768,dl_type=0x05ff actions=drop"},
