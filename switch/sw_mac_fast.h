@@ -6,9 +6,10 @@
  *
  * Only control (sw_mac.h) puts addresses in and takes them out. PMDs read, freshen the time stamp
  * of a known address, and leave a request for a new or moved one in a small table of requests,
- * where each address has one place: it asks once until control has looked, a full place is counted
- * as a drop, and no PMD ever waits for another or for control. A lost request comes again with the
- * next packet.
+ * where each address of a port has one place: it asks once until control has looked, a full place
+ * is counted as a drop, and no PMD ever waits for another or for control. A lost request comes again
+ * with the next packet. Ports have places of their own: a flood of addresses at one of them does not
+ * keep those of others from being learned.
  *
  * N1, release: control stores port and time of an address, then its id. N2, acquire: a reader sees
  * the id, reads the port, and then finds the id unchanged; so the port is this address's. N3,
@@ -30,7 +31,9 @@
 #define SW_MAC_MAX 8192 // addresses
 #define SW_MAC_WAYS 4   // of a bucket, which is one cache line
 #define SW_MAC_BUCKETS 4096
-#define SW_MAC_REQUESTS 2048
+#define SW_MAC_SHARES 64 // of the requests: ports that take none from each other
+#define SW_MAC_PORT_REQUESTS 256
+#define SW_MAC_REQUESTS (SW_MAC_SHARES * SW_MAC_PORT_REQUESTS)
 
 #define SW_MAC_FREE UINT64_C(0)
 #define SW_MAC_CLAIMED UINT64_C(1) // a PMD is writing it
@@ -119,9 +122,14 @@ static inline bool sw_mac_is_reserved(const uint8_t mac[6])
 	return memcmp(mac, begin, sizeof(begin)) == 0 && mac[5] < 0x10;
 }
 
+static inline uint32_t sw_mac_request_at(uint64_t id, uint16_t port)
+{
+	return port % SW_MAC_SHARES * SW_MAC_PORT_REQUESTS + sw_mac_hash(id) % SW_MAC_PORT_REQUESTS;
+}
+
 static inline void sw_mac_ask(struct sw_mac_table *table, uint64_t id, uint16_t port)
 {
-	struct sw_mac_request *request = &table->request[sw_mac_hash(id) % SW_MAC_REQUESTS];
+	struct sw_mac_request *request = &table->request[sw_mac_request_at(id, port)];
 	uint64_t there = atomic_load_explicit(&request->id, memory_order_relaxed);
 
 	if (there == id)

@@ -172,6 +172,19 @@ static void test_mac_flood_takes_no_place_from_other_ports(void **state)
 	assert_int_equal(counts_of().n, 0);
 }
 
+// Nor does it keep them from being learned: requests wait by port.
+static void test_mac_flood_keeps_nobody_from_learning(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 50; round++) {
+		for (uint32_t i = 0; i < 20000; i++)
+			sw_mac_learn(table, mac_of(round * 20000 + i), 0, 1, 1000);
+		sw_mac_learn(table, mac_of(5000000 + round), 0, 2, 1000);
+		sw_mac_poll(table, 1000);
+		assert_int_equal(sw_mac_lookup(table, mac_of(5000000 + round), 0, 1000), 2);
+	}
+}
+
 // A port goes: what its last packets asked for must not come after it.
 static void test_mac_flush_forgets_requests(void **state)
 {
@@ -244,6 +257,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mac_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mac_flood_takes_no_place_from_other_ports,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mac_flood_keeps_nobody_from_learning, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_mac_flush_forgets_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mac_readers_never_see_a_torn_entry, setup,
 						teardown),
