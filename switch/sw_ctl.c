@@ -158,20 +158,32 @@ int sw_ctl_fd(const struct sw_ctl *ctl)
 	return ctl->epoll_fd;
 }
 
+// The one of two clients that was silent for longer; either may be NULL.
+static const struct sw_ctl_client *older(const struct sw_ctl_client *a,
+					 const struct sw_ctl_client *b)
+{
+	return a == NULL || (b != NULL && b->active_ns < a->active_ns) ? b : a;
+}
+
 // A free place, or that of the client that has been silent longest: one that does not read, or
-// idles. -1: none is silent, all have something to be served first.
+// idles; else of one that asks without end. -1: all have yet to get their first answer.
 static int place(const struct sw_ctl *ctl)
 {
-	int oldest = -1;
+	const struct sw_ctl_client *silent = NULL, *answered = NULL;
 
 	for (int i = 0; i < SW_CTL_MAX_CLIENTS; i++) {
-		if (ctl->clients[i].fd < 0)
+		const struct sw_ctl_client *client = &ctl->clients[i];
+
+		if (client->fd < 0)
 			return i;
-		if ((oldest < 0 || ctl->clients[i].active_ns < ctl->clients[oldest].active_ns) &&
-		    sw_ctl_client_is_silent(&ctl->clients[i]))
-			oldest = i;
+		if (sw_ctl_client_is_silent(client))
+			silent = older(silent, client);
+		else if (client->is_answered)
+			answered = older(answered, client);
 	}
-	return oldest;
+	if (silent == NULL)
+		silent = answered;
+	return silent != NULL ? (int)(silent - ctl->clients) : -1;
 }
 
 static void accept_all(struct sw_ctl *ctl)

@@ -107,6 +107,7 @@ static bool answer_line(struct sw_ctl_client *client, struct sw_switch *sw, char
 
 	*end = 0;
 	client->out = sw_ctl_answer(sw, client->in, len, &client->out_len);
+	client->is_answered = true;
 	client->in_len -= len + 1;
 	memmove(client->in, end + 1, client->in_len);
 	client->in_seen = 0;

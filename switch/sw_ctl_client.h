@@ -12,8 +12,9 @@
 struct sw_switch;
 
 struct sw_ctl_client {
-	int fd;        // -1 = free
-	bool is_ended; // no more input; closed when the output has left
+	int fd;           // -1 = free
+	bool is_ended;    // no more input; closed when the output has left
+	bool is_answered; // at least one request
 	char *in;
 	size_t in_len, in_size;
 	size_t in_seen; // bytes that have been searched for a newline

@@ -336,6 +336,39 @@ static void test_ctl_many_clients_at_once(void **state)
 	serve();
 }
 
+// All places are taken by clients that ask without end: another one gets its answer all the same.
+static void test_ctl_clients_that_never_pause(void **state)
+{
+	static const char request[] = "{\"id\":1,\"cmd\":\"del-flows\"}\n";
+	uint64_t end_ns = test_now_ns() + PATIENCE_NS;
+	int fds[SW_CTL_MAX_CLIENTS], late = -1;
+	char text[65536];
+	ssize_t n = -1;
+
+	(void)state;
+	for (size_t i = 0; i < N(fds); i++)
+		fds[i] = dial();
+	while (n < 0) {
+		for (size_t i = 0; i < N(fds); i++) {
+			for (unsigned int k = 0; k < 8; k++)
+				send(fds[i], request, strlen(request), MSG_NOSIGNAL);
+			(void)!recv(fds[i], text, sizeof(text), 0);
+		}
+		if (late < 0) {
+			late = dial();
+			assert_int_equal(send(late, request, strlen(request), 0), strlen(request));
+		}
+		serve();
+		n = recv(late, text, sizeof(text), 0);
+		assert_true(test_now_ns() < end_ns);
+	}
+	assert_memory_equal(text, "{\"id\":1,\"ok\":true", 17);
+	close(late);
+	for (size_t i = 0; i < N(fds); i++)
+		close(fds[i]);
+	serve();
+}
+
 // A line that is too long to be read byte by byte.
 static size_t hear_long(int fd, char *out, size_t size)
 {
@@ -499,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_ctl_client_that_leaves),
 		cmocka_unit_test(test_ctl_more_clients_than_places),
 		cmocka_unit_test(test_ctl_many_clients_at_once),
+		cmocka_unit_test(test_ctl_clients_that_never_pause),
 		cmocka_unit_test(test_ctl_long_request_and_reply),
 		cmocka_unit_test(test_ctl_reply_that_is_too_long),
 		cmocka_unit_test(test_ctl_socket_file),
