@@ -7,9 +7,9 @@
  * Only control (sw_mac.h) puts addresses in and takes them out. PMDs read, freshen the time stamp
  * of a known address, and leave a request for a new or moved one in a small table of requests,
  * where each address of a port has one place: it asks once until control has looked, a full place
- * is counted as a drop, and no PMD ever waits for another or for control. A lost request comes again
- * with the next packet. Ports have places of their own: a flood of addresses at one of them does not
- * keep those of others from being learned.
+ * is counted as a drop, and no PMD ever waits for another or for control. A lost request comes
+ * again with the next packet. Ports have places of their own: a flood of addresses at one of them
+ * does not keep those of others from being learned.
  *
  * N1, release: control stores port and time of an address, then its id. N2, acquire: a reader sees
  * the id, reads the port, and then finds the id unchanged; so the port is this address's. N3,

@@ -36,8 +36,8 @@ static void sweep_flow(struct sw_pmd_run *run, uint32_t flow)
 
 	if (f->id == 0)
 		return;
-	// Idle first: it need not be asked for. A flow that was hit later than now is not idle. And the
-	// limit may have been lowered.
+	// Idle first: it need not be asked for. A flow that was hit later than now is not idle.
+	// And the limit may have been lowered.
 	if (((int32_t)(pipe->used - used) > 0 && pipe->used - used > run->plan->max_idle_used) ||
 	    pipe->mega.n_flows > run->plan->flow_limit) {
 		sw_pipe_push(run, flow);
