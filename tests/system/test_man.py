@@ -166,3 +166,13 @@ def test_pages_lead_to_pages_that_exist():
                      re.findall(r"\*((?:pmdpulse|collectd-pmdpulse)[\w.-]*)\*\((\d)\)", file.read())}
     assert seen - names == set()
     assert names - seen == set(), "nothing leads to these"
+
+
+@pytest.mark.parametrize("where", ["docs/man/pmdpulse-agent.conf.5.scd", "contrib/conf/agent.conf"])
+def test_examples_write_where_the_unit_may(where):
+    unit = read("contrib", "systemd", "pmdpulse-agent.service")
+    allowed = re.findall(r"^ReadWritePaths=(\S+)$", unit, re.M)
+    allowed += ["/run/" + name for name in re.findall(r"^RuntimeDirectory=(\S+)$", unit, re.M)]
+    files = re.findall(r"^#?json = (/\S+)$", read(where), re.M)
+    assert files and len(allowed) == 2, (files, allowed)
+    assert [file for file in files if os.path.dirname(file) not in allowed] == []
