@@ -287,8 +287,9 @@ int vs_config_credentials(const char *path, char *out, size_t size, char *error,
 	int rc = file && !fstat(fileno(file), &st) ? 0 : -errno;
 
 	if (rc) {
-		snprintf(error, error_size, "%s: %s; a line USER:PASSWORD must stand there", path,
-			 strerror(-rc));
+		snprintf(error, error_size, "%s: %s; %s", path, strerror(-rc),
+			 rc == -EACCES ? "give it to the user that pmdpulse-ves runs as"
+				       : "a line USER:PASSWORD must stand there");
 	} else if (st.st_mode & 0007) {
 		snprintf(error, error_size, "%s: others may read it; chmod o= '%s'", path, path);
 		rc = -EINVAL;

@@ -26,6 +26,7 @@ HOG = "/usr/local/bin/hog"
 HOOKED = "/usr/local/sbin/pmdpulse-switch-hooks"
 VES, VES_LISTENER, VES_PORT = "pmdpulse-ves", "ves-listener", 8080
 VES_TAKEN = "/run/ves-taken"
+VES_SECRET = "/etc/pmdpulse/ves.secret"
 SWITCH_CONF = f"""set pmd-cpu-mask={1 << PMD_CORE:#x}
 add-port p1 net_null1 ofport=1
 add-port p2 net_null2 ofport=2
@@ -208,7 +209,11 @@ def test_place_is_named_in_another_users_process(machine, hooked):
 def ves_collector(machine):
     """The poster's unit, and what it posts to; ves_collector() are the events that arrived."""
     machine.write("/etc/pmdpulse/ves.conf",
-                  f"[ves]\nurl = http://127.0.0.1:{VES_PORT}{ves.LISTENER}\nsource-name = host1\n")
+                  f"[ves]\nurl = http://127.0.0.1:{VES_PORT}{ves.LISTENER}\nsource-name = host1\n"
+                  f"credentials = {VES_SECRET}\n")
+    # As docs/ves.md has it: the poster's user, and no other, must be able to read it.
+    machine.run("install", "-o", "pmdpulse-ves", "-m", "600", "/dev/null", VES_SECRET)
+    machine.run("sh", "-c", f"echo USER:PASSWORD > {VES_SECRET}")
     machine.take_posts(VES_LISTENER, VES_PORT, VES_TAKEN)
     machine.start(VES)
     validator = ves.schema_validator()
@@ -222,7 +227,7 @@ def ves_collector(machine):
     yield taken
     print("taken by the collector:\n" + machine.read(VES_TAKEN))
     machine.stop(VES, VES_LISTENER)
-    machine.run("rm", "-f", "/etc/pmdpulse/ves.conf", VES_TAKEN)
+    machine.run("rm", "-f", "/etc/pmdpulse/ves.conf", VES_SECRET, VES_TAKEN)
 
 
 def test_poster_tells_a_collector(machine, ves_collector):
