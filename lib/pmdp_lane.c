@@ -95,7 +95,9 @@ static void bind_lane(struct pmdp_lane *lane, struct pmdp_publisher *pub, uint32
 {
 	lane->pub = pub;
 	lane->index = index;
-	lane->hot = &pub->hot[index];
+	lane->hot = &pub->hot[index].slot;
+	lane->counters = pub->hot[index].counters;
+	memset(lane->counters, 0, sizeof lane->body.counters);
 	lane->shm = &pub->lanes[index];
 	lane->records = &pub->records[(size_t)index * pub->records_per_lane];
 	lane->records_mask = pub->records_per_lane - 1;
@@ -288,6 +290,7 @@ void pmdp_lane_publish(struct pmdp_lane *lane, uint64_t now_ticks)
 
 	take_settings(lane);
 	lane->body.snapshot_ticks = now_ticks;
+	memcpy(lane->body.counters, lane->counters, sizeof lane->body.counters);
 	seq = pmdp_seq_write_begin(&lane->shm->seq);
 	pmdp_words_store(&lane->shm->body, &lane->body, sizeof lane->body);
 	pmdp_seq_write_end(&lane->shm->seq, seq);

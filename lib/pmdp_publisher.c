@@ -70,7 +70,7 @@ static void fill_segment_opts(const char *instance, const struct pmdp_publisher_
 		.n_sections = 4,
 		.sections =
 			{
-				{PMDP_SECTION_HOT, n_lanes, sizeof(struct pmdp_hot_shm)},
+				{PMDP_SECTION_HOT, n_lanes, sizeof(struct pmdp_hot_item)},
 				{PMDP_SECTION_LANES, n_lanes, sizeof(struct pmdp_lane_shm)},
 				{PMDP_SECTION_RECORDS, n_lanes * n_records,
 				 sizeof(struct pmdp_record_shm)},
@@ -152,7 +152,8 @@ static void end_lanes(struct pmdp_publisher *pub)
 
 	for (uint32_t i = 0; i < pub->n_lanes; i++) {
 		if (atomic_load_explicit(&pub->lanes[i].claimed, memory_order_relaxed))
-			atomic_store_explicit(&pub->hot[i].announce, word, memory_order_relaxed);
+			atomic_store_explicit(&pub->hot[i].slot.announce, word,
+					      memory_order_relaxed);
 	}
 }
 

@@ -67,8 +67,8 @@ fail:
 static void housekeep(struct pmdp *p, uint64_t now_ticks)
 {
 	p->due_ticks = now_ticks + p->housekeep_ticks;
-	p->lane->body.counters[PMDP_C_ITERATIONS] = p->lane->beats;
-	p->lane->body.counters[PMDP_C_KEEPALIVE] = 1;
+	p->lane->counters[PMDP_C_ITERATIONS] = p->lane->beats;
+	p->lane->counters[PMDP_C_KEEPALIVE] = 1;
 	pmdp_lane_publish(p->lane, now_ticks);
 	pmdp_publisher_housekeep(p->pub);
 }

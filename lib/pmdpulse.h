@@ -159,10 +159,13 @@ void pmdp_port_release(struct pmdp_publisher *pub, int slot);
 
 /*
  * A thread's lane. The handle is laid out here so that a beat is inline: treat the fields as
- * private. hot points into the segment, the rest is the thread's own memory.
+ * private. hot and counters point into the segment, the rest is the thread's own memory.
  */
 struct pmdp_lane {
 	struct pmdp_hot_shm *hot;
+	// PMDP_N_COUNTERS, the caller's to fill. In the segment beside hot, so that beats and
+	// counts need one page, not two; readers see them as of the last pmdp_lane_publish().
+	uint64_t *counters;
 	uint64_t beats;
 	uint64_t last_ticks;  // beat clock at the last beat or announcement
 	uint64_t floor_ticks; // gaps from here up are looked at (PMDP_HIST_FLOOR_BIN)
@@ -175,7 +178,7 @@ struct pmdp_lane {
 	struct pmdp_publisher *pub;
 	uint64_t n_gaps, gap_ticks, n_stalls, stall_ticks, longest_gap_ticks;
 	uint64_t interval_ns, gap_limit_ns; // the settings that the limits above were made from
-	struct pmdp_lane_body body;         // private copy; the counters are the caller's to fill
+	struct pmdp_lane_body body;         // private copy
 	uint32_t index;
 	uint32_t announce; // PMDP_ANNOUNCE_*
 };

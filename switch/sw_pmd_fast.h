@@ -25,7 +25,7 @@ struct sw_pmd_run {
 	// where nobody looks. The path of a packet is the same in both, to the instruction.
 	struct pmdp_hot_shm *hot;
 	uint64_t floor_ticks; // gaps from this length on are recorded; UINT64_MAX: none
-	uint64_t *counters;   // lane->body.counters
+	uint64_t *counters;   // lane->counters
 	const struct sw_flow_ref *flows;
 	struct sw_flow_stats *flow_stats;
 	struct sw_plan_pmd *plan;

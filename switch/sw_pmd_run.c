@@ -201,7 +201,7 @@ void *sw_pmd_main(void *arg)
 	}
 	run.lane = pmd->lane;
 	sw_pmd_set_keepalive(&run, false);
-	run.counters = pmd->lane->body.counters;
+	run.counters = pmd->lane->counters;
 	run.flows = sw_flow_table_ref(pmd->sw->flows);
 	run.flow_stats = pmd->flow_stats;
 	run.pipe = pmd->pipe;

@@ -32,7 +32,7 @@ static void write_lane(struct test_pattern_writer *w)
 	uint64_t n = w->n;
 
 	for (int i = 0; i < PMDP_N_COUNTERS; i++)
-		body->counters[i] = n;
+		w->lane->counters[i] = n;
 	for (int i = 0; i < PMDP_N_HIST; i++)
 		body->gap_hist[i] = ~n;
 	snprintf(body->name, sizeof body->name, "%llu", (unsigned long long)n);

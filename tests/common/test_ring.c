@@ -11,13 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *section(const struct test_ring *ring, uint32_t kind)
+static const struct pmdp_section_shm *find(const struct test_ring *ring, uint32_t kind)
 {
 	for (int i = 0; i < PMDP_N_SECTIONS; i++) {
 		if (ring->header->sections[i].kind == kind)
-			return (char *)ring->header + ring->header->sections[i].offset_bytes;
+			return &ring->header->sections[i];
 	}
 	return NULL;
+}
+
+static void *section(const struct test_ring *ring, uint32_t kind)
+{
+	const struct pmdp_section_shm *s = find(ring, kind);
+
+	return s ? (char *)ring->header + s->offset_bytes : NULL;
 }
 
 void test_ring_map(struct test_ring *ring, const char *rundir, const char *name)
@@ -40,9 +47,15 @@ void test_ring_map(struct test_ring *ring, const char *rundir, const char *name)
 		abort();
 	}
 	ring->hot = section(ring, PMDP_SECTION_HOT);
+	ring->hot_stride = ring->hot ? find(ring, PMDP_SECTION_HOT)->item_size_bytes : 0;
 	ring->lanes = section(ring, PMDP_SECTION_LANES);
 	ring->records = section(ring, PMDP_SECTION_RECORDS);
 	ring->ports = section(ring, PMDP_SECTION_PORTS);
+}
+
+struct pmdp_hot_shm *test_ring_hot(const struct test_ring *ring, uint32_t lane)
+{
+	return (void *)((char *)ring->hot + (size_t)lane * ring->hot_stride);
 }
 
 void test_ring_unmap(struct test_ring *ring)

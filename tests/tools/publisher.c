@@ -213,7 +213,7 @@ static void *work(void *arg)
 	pthread_mutex_unlock(&worker->lock);
 	if (rc)
 		return NULL;
-	lane->body.counters[PMDP_C_KEEPALIVE] = 1;
+	lane->counters[PMDP_C_KEEPALIVE] = 1;
 	pmdp_lane_polling(lane);
 	do {
 		if (worker->is_busy)

@@ -56,7 +56,7 @@ static struct pmdp_lane *claim(const char *name)
 
 static uint64_t announced(uint32_t lane)
 {
-	return ring.hot[lane].announce & 0xff;
+	return test_ring_hot(&ring, lane)->announce & 0xff;
 }
 
 static void test_lane_claim_says_who(void **state)
@@ -98,7 +98,7 @@ static void test_lane_claim_refuses(void **state)
 	pmdp_lane_release(lanes[1]);
 	lanes[1] = claim("again");
 	assert_int_equal(lanes[1]->index, 1);
-	assert_int_equal(ring.hot[1].incarnation, 2);
+	assert_int_equal(test_ring_hot(&ring, 1)->incarnation, 2);
 	for (int i = 0; i < 3; i++)
 		pmdp_lane_release(lanes[i]);
 }
@@ -294,13 +294,41 @@ static void test_lane_publish_copies_the_body(void **state)
 
 	(void)state;
 	for (int i = 0; i < PMDP_N_COUNTERS; i++)
-		lane->body.counters[i] = (uint64_t)i * 1000003;
+		lane->counters[i] = (uint64_t)i * 1000003;
 	lane->body.gap_hist[47] = UINT64_MAX;
 	pmdp_lane_publish(lane, 12345);
 	assert_int_equal(ring.lanes[0].seq, seq + 2);
 	assert_memory_equal(&ring.lanes[0].body, &lane->body, sizeof lane->body);
 	assert_int_equal(ring.lanes[0].body.snapshot_ticks, 12345);
 	pmdp_lane_release(lane);
+}
+
+// A page for each of them would cost a thread that forwards bursts a miss of the store TLB.
+static void test_lane_counts_on_the_page_of_its_beats(void **state)
+{
+	struct pmdp_lane *lanes[3], *next;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		uintptr_t beats, counters;
+
+		lanes[i] = claim("t");
+		beats = (uintptr_t)lanes[i]->hot;
+		counters = (uintptr_t)lanes[i]->counters;
+		assert_int_equal(beats / 4096, counters / 4096);
+		assert_int_equal(beats / 4096,
+				 (counters + sizeof lanes[i]->body.counters - 1) / 4096);
+		lanes[i]->counters[PMDP_N_COUNTERS - 1] = 5;
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ring.lanes[i].body.counters[PMDP_N_COUNTERS - 1], 0); // not yet
+		pmdp_lane_release(lanes[i]);
+		assert_int_equal(ring.lanes[i].body.counters[PMDP_N_COUNTERS - 1], 5);
+	}
+	next = claim("the next");
+	assert_int_equal(next->counters[PMDP_N_COUNTERS - 1], 0);
+	assert_int_equal(ring.lanes[0].body.counters[PMDP_N_COUNTERS - 1], 0);
+	pmdp_lane_release(next);
 }
 
 static void test_lane_release_and_the_next_thread(void **state)
@@ -411,6 +439,7 @@ int main(void)
 		TEST(test_lane_keepalive_off_and_on_is_no_gap),
 		TEST(test_lane_settings_are_taken_over_at_publish),
 		TEST(test_lane_publish_copies_the_body),
+		TEST(test_lane_counts_on_the_page_of_its_beats),
 		TEST(test_lane_release_and_the_next_thread),
 		TEST(test_lane_close_ends_those_that_did_not),
 		TEST(test_lane_tsc),

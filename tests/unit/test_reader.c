@@ -168,7 +168,7 @@ static void test_reader_lane(void **state)
 	struct pmdp_lane_body body, before;
 
 	(void)state;
-	lane->body.counters[PMDP_C_RX_PACKETS] = 42;
+	lane->counters[PMDP_C_RX_PACKETS] = 42;
 	pmdp_lane_publish(lane, 99);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pmdp_reader_lane(readers[i], 0, &body), 0);
