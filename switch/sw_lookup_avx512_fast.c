@@ -56,26 +56,55 @@ static inline uint32_t probe(const struct sw_mega *mega, uint32_t subtable, __mm
 	return SW_MEGA_NONE;
 }
 
+struct taken {
+	__m512i index, mask;
+};
+
+// The words of a key that the subtable names, masked.
+static inline __m512i take(const struct taken *from, const struct sw_key *key)
+{
+	__m512i words = _mm512_permutex2var_epi64(_mm512_load_si512(&key->word[0]), from->index,
+						  _mm512_load_si512(&key->word[8]));
+
+	return _mm512_and_si512(words, from->mask);
+}
+
+static inline uint32_t visit_single_avx512(const struct sw_mega *mega, uint32_t flow,
+					   const struct taken *from, __mmask8 lanes,
+					   const struct sw_key *keys, uint32_t want,
+					   uint32_t *out_flows)
+{
+	__m512i have = _mm512_maskz_loadu_epi64(lanes, mega->flows[flow].words);
+	uint32_t found = 0;
+
+	SW_FOR_EACH_BIT(i, want)
+	{
+		out_flows[i] = flow;
+		found |= (uint32_t)(_mm512_cmpneq_epi64_mask(have, take(from, &keys[i])) == 0) << i;
+	}
+	return found;
+}
+
 static inline __attribute__((always_inline)) uint32_t
 visit_words(const struct sw_mega *mega, uint32_t subtable, const struct sw_key *keys, uint32_t want,
 	    uint32_t *out_flows, uint32_t n_words)
 {
 	const struct sw_shape *sub = &mega->shapes[subtable];
 	__mmask8 lanes = (__mmask8)(SW_BIT(n_words) - 1);
-	__m512i index =
-		_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)sub->index));
-	__m512i mask = _mm512_maskz_loadu_epi64(lanes, sub->mask);
+	const struct taken from = {
+		_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)sub->index)),
+		_mm512_maskz_loadu_epi64(lanes, sub->mask)};
 	struct words words[SW_BURST];
 	uint32_t hashes[SW_BURST];
 	uint32_t found = 0;
 
+	if (sub->n_flows == 1)
+		return visit_single_avx512(mega, sub->flows, &from, lanes, keys, want, out_flows);
 	SW_FOR_EACH_BIT(i, want)
 	{
-		__m512i key = _mm512_permutex2var_epi64(_mm512_load_si512(&keys[i].word[0]), index,
-							_mm512_load_si512(&keys[i].word[8]));
 		uint64_t hash = sub->seed;
 
-		_mm512_store_si512(words[i].word, _mm512_and_si512(key, mask));
+		_mm512_store_si512(words[i].word, take(&from, &keys[i]));
 		for (uint32_t n = 0; n < n_words; n++)
 			hash = _mm_crc32_u64(hash, words[i].word[n]);
 		hashes[i] = (uint32_t)hash;

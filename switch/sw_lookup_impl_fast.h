@@ -21,6 +21,23 @@
 
 static inline __attribute__((always_inline)) bool is_line(const uint64_t *a, const uint64_t *b);
 
+// A subtable with one flow needs no hash.
+static inline __attribute__((always_inline)) uint32_t
+visit_single(const struct sw_mega *mega, uint32_t subtable, const struct sw_key *keys,
+	     uint32_t want, uint32_t *out_flows, uint32_t n_words)
+{
+	const struct sw_shape *sub = &mega->shapes[subtable];
+	const struct sw_megaflow *f = &mega->flows[sub->flows];
+	uint32_t found = 0;
+
+	SW_FOR_EACH_BIT(i, want)
+	{
+		out_flows[i] = sub->flows;
+		found |= (uint32_t)sw_mega_is_words(sub, &keys[i], f, n_words) << i;
+	}
+	return found;
+}
+
 static inline __attribute__((always_inline)) uint32_t
 visit_scalar(const struct sw_mega *mega, uint32_t subtable, const struct sw_key *keys,
 	     uint32_t want, uint32_t *out_flows, uint32_t n_words)
@@ -29,6 +46,8 @@ visit_scalar(const struct sw_mega *mega, uint32_t subtable, const struct sw_key 
 	uint32_t hashes[SW_BURST];
 	uint32_t found = 0;
 
+	if (sub->n_flows == 1)
+		return visit_single(mega, subtable, keys, want, out_flows, n_words);
 	SW_FOR_EACH_BIT(i, want)
 	hashes[i] = sw_mega_hash_key(sub, &keys[i], n_words);
 	if (sub->n_flows >= MANY_FLOWS) {

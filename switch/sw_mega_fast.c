@@ -62,6 +62,7 @@ static uint32_t subtable_new(struct sw_mega *mega, struct sw_classifier *cls,
 	sub->n_words = 0;
 	sub->hits = 0;
 	sub->n_flows = 0;
+	sub->flows = 0;
 	sub->seed = (at + 1) * UINT32_C(0x9e3779b1);
 	sub->classifier = (uint16_t)(cls - mega->classifiers);
 	for (uint8_t i = 0; i < SW_KEY_WORDS; i++) {
@@ -227,6 +228,7 @@ uint32_t sw_mega_add(struct sw_mega *mega, struct sw_classifier *cls, const stru
 		mega->n_flows++;
 		mega->n_high = flow >= mega->n_high ? flow + 1 : mega->n_high;
 		sub->n_flows++;
+		sub->flows ^= flow;
 		counts_clear(f, &mega->cold[flow]);
 		mega->cold[flow].created_ticks = now_ticks;
 		mega->cold[flow].key = *key;
@@ -279,6 +281,7 @@ void sw_mega_delete(struct sw_mega *mega, uint32_t flow)
 	mega->free_flow = flow;
 	mega->n_flows--;
 	sub->n_flows--;
+	sub->flows ^= flow;
 	subtable_leave(mega, f->subtable);
 }
 

@@ -80,6 +80,7 @@ struct sw_shape {
 	alignas(64) uint32_t
 		n_words;  // of the mask that are not 0; without word 8 for packets as received
 	uint32_t n_flows; // 0: the subtable is free
+	uint32_t flows;   // all of them, one xor the next: of a single flow, that flow
 	uint32_t hits;    // since the last sorting
 	uint32_t seed;    // of its hashes
 	uint16_t classifier;

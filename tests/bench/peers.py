@@ -53,6 +53,13 @@ def subtable_rules():
     return rules
 
 
+def group_rules(n_rules, n_flows):
+    """Rules of one mask that share the flows of captures.udp4 among them: a megaflow for each."""
+    assert n_flows == 8 * n_rules
+    return [rule for n in range(n_rules)
+            for rule in both_ways(f"ip,nw_src=198.18.{8 * n // 256}.{8 * n % 256}/29,udp,tp_dst=63,")]
+
+
 class Point:  # pylint: disable=too-few-public-methods
     """One line of the table."""
 
@@ -74,6 +81,7 @@ POINTS = {
     "flows10k": udp4_point(10000),
     "flows100k": udp4_point(100000),
     "flows1m": udp4_point(1000000, only_ours=True),
+    "rules": Point("1000 flows, 125 5-tuple rules", lambda i: captures.udp4(i, 60), 1000, group_rules(125, 1000)),
     "in_port": udp4_point(1000, "1000 flows, in_port rule", match=""),
     "size1500": udp4_point(1000, "1000 flows, 1500 bytes", size=1500),
     "subtables": Point("10000 flows, 20 subtables visited, caches off",
