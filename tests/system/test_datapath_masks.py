@@ -22,7 +22,7 @@ MACS = bytes.fromhex("020000000002020000000001")
 N_THROWN, N_MASKS = 512, 128
 # docs/performance.md, Bounds: a visit and a translation cost so much of a plain packet, at most; and at
 # least, or the counters would not be the reason.
-VISIT, TRANSLATION = (1 / 16, 1 / 4), (10, 80)
+VISIT, TRANSLATION = (1 / 40, 1 / 4), (10, 80)
 CACHED = 1.5
 WINDOWS, WINDOW_S = 3, 0.15
 OFF = ("emc-insert-inv-prob=0", "smc-enable=false")
