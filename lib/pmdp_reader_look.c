@@ -32,8 +32,29 @@ static void take_pair(struct pmdp_reader *reader, const struct pmdp_clock_pair_s
 }
 
 /*
- * Header and hot table, in one read where they lie side by side. A copy runs from low to high
- * addresses: the flags and stopped_ns come before the slots (K2, T2), and in a slot the counts
+ * The slots alone, one by one, where they are read from memory: what lies between them is written
+ * with plain stores. A read of the file is one system call for all.
+ */
+static int fetch_hot(const struct pmdp_reader *reader, char *to)
+{
+	const struct pmdp_reader_section *s = &reader->hot;
+	int rc = 0;
+
+	if (!reader->memory)
+		return pmdp_reader_fetch(reader, s->offset_bytes, to,
+					 (size_t)s->n_items * s->stride_bytes);
+	for (uint32_t i = 0; rc == 0 && i < s->n_items; i++) {
+		size_t at = (size_t)i * s->stride_bytes;
+
+		rc = pmdp_reader_fetch(reader, s->offset_bytes + at, to + at,
+				       sizeof(struct pmdp_hot_shm));
+	}
+	return rc;
+}
+
+/*
+ * Header and hot table; of a file in one read where they lie side by side. A copy runs from low to
+ * high addresses: the flags and stopped_ns come before the slots (K2, T2), and in a slot the counts
  * before the lengths (H2) and the beat before its gap (H3). Where a copy should do otherwise, a
  * count or a gap is told one look later; what could raise a false alarm is read again by confirm().
  */
@@ -44,13 +65,10 @@ static int read_front(const struct pmdp_reader *reader)
 	size_t hot_size = (size_t)s->n_items * s->stride_bytes;
 	int rc;
 
-	if (hot_size && s->offset_bytes == header_size)
+	if (hot_size && s->offset_bytes == header_size && !reader->memory)
 		return pmdp_reader_fetch(reader, 0, reader->front, header_size + hot_size);
 	rc = pmdp_reader_fetch(reader, 0, reader->front, header_size);
-	if (rc == 0 && hot_size)
-		rc = pmdp_reader_fetch(reader, s->offset_bytes, reader->front + header_size,
-				       hot_size);
-	return rc;
+	return rc == 0 && hot_size ? fetch_hot(reader, reader->front + header_size) : rc;
 }
 
 // The clock pair anew, if its number shows that there is a new one.

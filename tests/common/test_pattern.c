@@ -26,13 +26,18 @@ int test_pattern_open(struct test_pattern_writer *w, const char *rundir)
 	return 0;
 }
 
+void test_pattern_next(struct test_pattern_writer *w)
+{
+	w->n++;
+	for (int i = 0; i < PMDP_N_COUNTERS; i++)
+		w->lane->counters[i] = w->n;
+}
+
 static void write_lane(struct test_pattern_writer *w)
 {
 	struct pmdp_lane_body *body = &w->lane->body;
 	uint64_t n = w->n;
 
-	for (int i = 0; i < PMDP_N_COUNTERS; i++)
-		w->lane->counters[i] = n;
 	for (int i = 0; i < PMDP_N_HIST; i++)
 		body->gap_hist[i] = ~n;
 	snprintf(body->name, sizeof body->name, "%llu", (unsigned long long)n);
@@ -71,7 +76,7 @@ void test_pattern_write_part(struct test_pattern_writer *w, int part)
 
 void test_pattern_write(struct test_pattern_writer *w)
 {
-	w->n++;
+	test_pattern_next(w);
 	for (int part = 0; part < TEST_PATTERN_PARTS; part++)
 		test_pattern_write_part(w, part);
 }

@@ -27,6 +27,8 @@ int test_pattern_open(struct test_pattern_writer *w, const char *rundir);
 // number, after n was counted up.
 #define TEST_PATTERN_PARTS 4
 void test_pattern_write(struct test_pattern_writer *w);
+// The next publish's number, in all counters. test_pattern_write() calls it.
+void test_pattern_next(struct test_pattern_writer *w);
 void test_pattern_write_part(struct test_pattern_writer *w, int part);
 
 // NULL, or what is torn.

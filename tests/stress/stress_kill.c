@@ -83,7 +83,7 @@ static _Noreturn void write_as_child(const char *dir)
 		_exit(77);
 	if (test_pattern_open(&w, dir) < 0)
 		_exit(1);
-	w.n++;
+	test_pattern_next(&w);
 	for (int part = 0; part < shared->first_part; part++)
 		write_part(&w, part);
 	raise(SIGSTOP);
