@@ -6,17 +6,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "sw_pipe_fast.h"
-#include "sw_tx_fast.h"
-
-static inline __attribute__((always_inline)) void
-process(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq, struct rte_mbuf **pkts, uint16_t n)
-{
-	sw_pipe_burst(run, rxq, pkts, n);
-	run->counters[PMDP_C_RX_BATCHES]++;
-	if (run->n_touched > 0)
-		sw_tx_flush_all(run, false);
-}
+#include "sw_poll_fast.h"
 
 /*
  * What an iteration changes is kept in registers and written back at the end, about twice a
@@ -54,7 +44,7 @@ static inline __attribute__((always_inline)) void poll_queues(struct sw_pmd_run 
 			if (n == 0)
 				continue;
 			PMDP_STORE_RELAXED(&hot->crumb, rxq->crumb_process);
-			process(run, rxq, pkts, n);
+			sw_poll_process(run, rxq, pkts, n);
 			n_packets += n;
 		}
 		// What a shared queue or the flush interval held back.

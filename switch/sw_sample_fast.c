@@ -5,8 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
-#include "sw_pipe_fast.h"
-#include "sw_pmd_fast.h"
+#include "sw_poll_fast.h"
 
 // After so many samples (a minute or two) all sums are halved, so that old ones are forgotten.
 #define SW_SAMPLE_MEMORY 16384
@@ -33,10 +32,7 @@ static uint16_t poll_queue(struct sw_pmd_run *run, const struct sw_plan_rxq *rxq
 	if (n == 0)
 		return 0;
 	sw_pmd_crumb(run, rxq->crumb_process);
-	sw_pipe_burst(run, rxq, pkts, n);
-	run->counters[PMDP_C_RX_BATCHES]++;
-	if (run->n_touched > 0)
-		sw_tx_flush_all(run, false);
+	sw_poll_process(run, rxq, pkts, n);
 	return n;
 }
 
